@@ -1,0 +1,174 @@
+"""Every protocol that a part of contextctl, or a caller's own code, can stand behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+from contextctl.entries import Entry
+from contextctl.messages import Message, RequestSettings
+from contextctl.outcome import CompactionOutcome
+from contextctl.recording import Transcript
+
+
+class Exactness(StrEnum):
+    """How far a token number can be trusted, best first.
+
+    ``exact``: the provider's own tokenizer and framing. ``reconstructed``: rebuilt from measurements.
+    ``estimate``: stated with a margin. ``floor``: something that costs tokens is not recorded.
+    """
+
+    EXACT = "exact"
+    RECONSTRUCTED = "reconstructed"
+    ESTIMATE = "estimate"
+    FLOOR = "floor"
+
+    @property
+    def rank(self) -> int:
+        """0 for exact, growing with doubt."""
+        return list(Exactness).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number of tokens: the best figure, the same with its margin added and rounded up, and what it is.
+
+    ``reasons`` says why it is not exact. Measures add up; the sum is as good as its worst part.
+    """
+
+    tokens: int
+    upper_tokens: int
+    exactness: Exactness = Exactness.EXACT
+    reasons: tuple[str, ...] = ()
+
+    def __add__(self, other: Measure) -> Measure:
+        worst = max(self.exactness, other.exactness, key=lambda exactness: exactness.rank)
+        reasons = self.reasons + tuple(reason for reason in other.reasons if reason not in self.reasons)
+        return Measure(self.tokens + other.tokens, self.upper_tokens + other.upper_tokens, worst, reasons)
+
+    @classmethod
+    def exact(cls, tokens: int) -> Measure:
+        """A number that needs no margin."""
+        return cls(tokens, tokens)
+
+    @classmethod
+    def total(cls, measures: Iterable[Measure]) -> Measure:
+        """The sum; 0 exact tokens for none."""
+        result = cls.exact(0)
+        for measure in measures:
+            result = result + measure
+        return result
+
+
+class Tokenizer(Protocol):
+    """Counts the tokens of one text."""
+
+    name: str
+    exactness: Exactness
+    margin: Fraction
+    """The share by which the true count may be higher; 0 for an exact tokenizer."""
+
+    def count(self, text: str) -> int:
+        """Tokens of the text; special-token text is plain text, a lone surrogate counts as U+FFFD."""
+        ...
+
+
+@runtime_checkable
+class ModelProvider(Protocol):
+    """What the engine needs to know of a model; a caller's own object will do.
+
+    It may also have ``max_input_tokens`` (int or None), ``max_output_tokens``, ``name``, and
+    ``overhead_tokens``: tokens of the request without messages, where ``count_tokens(())`` does not say.
+    """
+
+    @property
+    def context_window_tokens(self) -> int | None:
+        """Input plus output tokens that the model accepts; None where it is not known."""
+        ...
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """The model's own count of a whole prompt that holds these messages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a report says of a model. Numbers are tokens; None is unknown (or, for the input cap, none).
+
+    ``warnings`` are (rule code, sentence) pairs about the model itself, such as a retired one.
+    """
+
+    name: str
+    window_tokens: int | None
+    max_input_tokens: int | None
+    max_output_tokens: int | None
+    tokenizer: str
+    exactness: Exactness
+    margin: Fraction
+    warnings: tuple[tuple[str, str], ...] = ()
+
+
+@runtime_checkable
+class MeasuringProvider(ModelProvider, Protocol):
+    """A provider that also says how exact its numbers are, and what an entry is charged."""
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What a report says of this model."""
+        ...
+
+    def measure_overhead(self) -> Measure:
+        """The request without messages: priming, tool definitions, tool choice, response format."""
+        ...
+
+    def measure_entry(self, messages: Sequence[Message]) -> Measure:
+        """What the messages of one entry are charged in a prompt."""
+        ...
+
+    def measure_prompt(self, messages: Sequence[Message]) -> Measure:
+        """The whole prompt, counted afresh; ``count_tokens`` is its ``tokens``."""
+        ...
+
+    def with_settings(self, settings: RequestSettings) -> MeasuringProvider:
+        """The same model, asked with these tools, tool choice and response format."""
+        ...
+
+
+Count = Callable[[Sequence[Entry] | Sequence[Message]], int]
+"""Tokens of entries or messages, as the engine judges them: margin included, overhead not."""
+
+
+class Strategy(Protocol):
+    """Works a section down to a number of tokens.
+
+    The engine passes locked entries with ``pinned`` set. Attributes ``keep_first`` and ``keep_recent``
+    (messages), where present, tell it what else to lock. ``compact`` never changes what it is given.
+    """
+
+    async def compact(
+        self, entries: tuple[Entry, ...], *, budget_tokens: int, count: Count
+    ) -> CompactionOutcome:
+        """What is left in at most ``budget_tokens``, and the ids of what is not, each exactly once."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads one transcript format from bytes."""
+
+    def __call__(self, data: bytes, path: str) -> tuple[Transcript, ...]:
+        """Every conversation in the data, in order; what could not be read is among their findings.
+
+        Raises :class:`~contextctl.errors.TranscriptError` where nothing could be read.
+        """
+        ...
+
+
+class Renderer(Protocol):
+    """Turns a report into the text of one output format."""
+
+    def __call__(self, report: object, options: object) -> str:
+        """The whole text, ending in a line feed."""
+        ...
