@@ -141,11 +141,16 @@ Count = Callable[[Sequence[Entry] | Sequence[Message]], int]
 """Tokens of entries or messages, as the engine judges them: margin included, overhead not."""
 
 
+Fits = Callable[[Sequence[Entry]], bool]
+"""Whether these entries are within the section's limits of messages and turns (tokens apart)."""
+
+
 class Strategy(Protocol):
     """Works a section down to a number of tokens.
 
     The engine passes locked entries with ``pinned`` set. Attributes ``keep_first`` and ``keep_recent``
-    (messages), where present, tell it what else to lock. ``compact`` never changes what it is given.
+    (messages), where present, tell it what else to lock. ``compact`` never changes what it is given. It
+    may also declare the keywords ``fits`` (:data:`Fits`) and ``note_role`` and is then given them.
     """
 
     async def compact(
