@@ -111,9 +111,10 @@ class CapabilityError(ContextctlError):
 class ContextBudgetError(ContextctlError):
     """No prompt within the budget can be made from this plan and these messages.
 
-    ``tokens`` is what would have been needed, ``budget_tokens`` what there is, ``window_tokens`` the
-    model's context window where it is known; ``entries`` names the ids that stood in the way, largest
-    first; ``section`` the section that could not be made to fit, where one is to blame.
+    ``tokens`` is the whole history as one prompt, ``budget_tokens`` what there is, ``missing_tokens`` what
+    is short at the place that failed (at least 1), ``window_tokens`` the model's context window where it is
+    known. ``entries`` names the ids that stood in the way, largest first; ``section`` the section that could
+    not be made to fit, where one is to blame. ``refused``: the plan's own strategy ``refuse`` said no.
     """
 
     code = CONTEXT_WINDOW_EXCEEDED
@@ -124,9 +125,11 @@ class ContextBudgetError(ContextctlError):
         *,
         tokens: int,
         budget_tokens: int,
+        missing_tokens: int,
         window_tokens: int | None = None,
         section: str | None = None,
         entries: tuple[str, ...] = (),
+        refused: bool = False,
         hint: str | None = None,
         location: Location | None = None,
         rule: str = "CTX101",
@@ -134,14 +137,11 @@ class ContextBudgetError(ContextctlError):
         super().__init__(message, hint=hint, location=location, rule=rule)
         self.tokens = tokens
         self.budget_tokens = budget_tokens
+        self.missing_tokens = missing_tokens
         self.window_tokens = window_tokens
         self.section = section
         self.entries = entries
-
-    @property
-    def missing_tokens(self) -> int:
-        """How many tokens the budget is short of; at least 1."""
-        return max(1, self.tokens - self.budget_tokens)
+        self.refused = refused
 
 
 class StrategyError(ContextBudgetError):

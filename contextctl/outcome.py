@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from contextctl.entries import Entry
+from contextctl.findings import Finding
 from contextctl.messages import Message
 
 
@@ -85,6 +86,7 @@ class AssembledContext:
     sections: tuple[SectionOutcome, ...]
     fates: Mapping[str, Fate] = field(default_factory=dict)
     notes: tuple[Entry, ...] = ()
+    findings: tuple[Finding, ...] = ()
     joint_tokens: int = 0
     history_fingerprint: str = ""
     prompt_fingerprint: str = ""

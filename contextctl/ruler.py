@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from contextctl.entries import Entry
 from contextctl.messages import Message
-from contextctl.ports import MeasuringProvider, Measure, ModelProvider
+from contextctl.ports import Measure, MeasuringProvider, ModelProvider
 
 
 class Ruler:

@@ -23,6 +23,11 @@ STRATEGIES: dict[str, type[BaseModel]] = {
 """Name -> class; the fields of the class are the parameters that a plan may set."""
 
 
+def is_built_in(strategy: Strategy) -> bool:
+    """True for a strategy that contextctl ships, so that a broken promise is contextctl's own bug."""
+    return isinstance(strategy, BaseModel) and type(strategy) in STRATEGIES.values()
+
+
 class UnknownStrategyError(ValueError):
     """A plan names a strategy that there is not."""
 

@@ -1,0 +1,91 @@
+"""A history measured against a plan and a model, before anything is compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from contextctl.budget import Limits, Rooms, rooms_for
+from contextctl.ports import Measure
+from contextctl.routing import Routed
+from contextctl.ruler import Ruler
+from contextctl.sections import Charges, Section, Situation, name_largest
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What an assembly starts from.
+
+    ``before`` is T of the whole history; ``message_tokens`` is M, what messages may use.
+    """
+
+    limits: Limits
+    routed: Routed
+    charges: Charges
+    ruler: Ruler
+    overhead: Measure
+    before: Measure
+    joint_tokens: int
+    history_fingerprint: str
+    sections: tuple[Section, ...]
+
+    @property
+    def message_tokens(self) -> int:
+        """M: the budget without the overhead; 0 or less where the overhead alone fills it."""
+        return self.limits.budget_tokens - self.overhead.upper_tokens
+
+    @property
+    def soft(self) -> bool:
+        """True where a soft line was crossed, so that sections are compacted toward it."""
+        line = self.limits.soft_tokens
+        return line is not None and self.before.upper_tokens > line
+
+    def pinned_tokens(self) -> list[int]:
+        """Tokens of the pinned entries of each section."""
+        return [
+            self.charges.upper(entry for entry in section.originals.values() if entry.pinned)
+            for section in self.sections
+        ]
+
+    def rooms(self, lowered_tokens: int = 0, needs: Sequence[int] | None = None) -> Rooms:
+        """Allotments and rooms, toward the soft line where the plan has one, with M lowered by so much."""
+        line = self.limits.budget_tokens if self.limits.soft_tokens is None else self.limits.soft_tokens
+        usable = max(0, line - self.overhead.upper_tokens - lowered_tokens)
+        shares = [Fraction(section.plan.share) for section in self.sections]
+        return rooms_for(shares, self.pinned_tokens(), usable, needs)
+
+    def situation(self) -> Situation:
+        """What every budget error of this assembly has to say."""
+        rule = None
+        if self.before.upper_tokens > self.limits.budget_tokens:
+            without_cap = self.limits.limit_tokens - self.limits.reserve_output_tokens
+            capped = self.limits.capped and self.before.upper_tokens <= without_cap
+            rule = "CTX102" if capped else "CTX101"
+        return Situation(self.before.upper_tokens, self.limits.budget_tokens, self.limits.window_tokens, rule)
+
+    def require_room(self) -> None:
+        """Raise :class:`~contextctl.errors.ContextBudgetError` where overhead and pins fill the budget."""
+        budget = self.limits.budget_tokens
+        overhead, usable = self.overhead.upper_tokens, self.message_tokens
+        if usable <= 0:
+            raise self.situation().error(
+                f"tool definitions and framing need {overhead:,} tokens; the budget is {budget:,}",
+                missing=1 - usable,
+                rule="CTX101",
+                hint="send fewer tools, raise budget_tokens, or choose a model with a larger window",
+            )
+        pins = [entry for entry in self.routed.entries if entry.pinned]
+        needed = self.charges.upper(pins)
+        if needed <= usable:
+            return
+        largest, names = name_largest(pins, self.charges)
+        raise self.situation().error(
+            f"pinned entries need {needed:,} tokens; messages may use {usable:,} "
+            f"(budget {budget:,}, overhead {overhead:,}): {names}",
+            missing=needed - usable,
+            rule="CTX103",
+            entries=tuple(entry.id for entry in largest),
+            location=largest[0].messages[0].location,
+            hint="unpin an entry, raise budget_tokens, or choose a model with a larger window",
+        )
