@@ -1,0 +1,168 @@
+"""The only opener of transcript files: names, folders and patterns -> files -> transcripts."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from contextctl.errors import Location, TranscriptError
+from contextctl.findings import Finding, finding, from_problem
+from contextctl.recording import Transcript
+from contextctl.transcripts import read_transcripts
+from contextctl.transcripts.conversations import transcript_error
+
+STDIN = "-"
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+"""What a transcript's name ends in for it to be found in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFailure:
+    """A file, as shown, of which nothing could be read, and everything that is wrong with it."""
+
+    path: str
+    findings: tuple[Finding, ...]
+
+
+def find_files(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The files that the arguments name, as they are shown: ``/`` between folders, no leading ``./``.
+
+    An existing name is taken literally before it is read as a pattern; a folder gives the transcripts in
+    it and below, hidden folders and links that lead in a circle left out; ``-`` is standard input. The
+    arguments keep their order; within a folder or pattern, code points of the shown path. Each file comes
+    once. Raises :class:`~contextctl.errors.TranscriptError` for the arguments that name nothing.
+    """
+    found, problems = _search(arguments)
+    if problems:
+        raise transcript_error(item for failure in problems for item in failure.findings)
+    return found
+
+
+def load_transcripts(*paths: str | os.PathLike[str], format: str | None = None) -> tuple[Transcript, ...]:
+    """Every conversation in these files, folders and patterns, in order.
+
+    ``format`` is a name from :data:`~contextctl.transcripts.READERS`, else found by content. Raises
+    :class:`~contextctl.errors.TranscriptError` for the first file that cannot be used at all. What is wrong
+    with part of a file is among its transcripts' ``findings``.
+    """
+    names = [path if isinstance(path, str) else os.fspath(path) for path in paths]
+    found: list[Transcript] = []
+    for name in find_files(names):
+        found += read_transcripts(_read_bytes(name), name, format)
+    return tuple(found)
+
+
+def iter_transcripts(
+    arguments: Sequence[str], *, format: str | None = None, stdin: bytes | None = None
+) -> Iterator[Transcript | TranscriptFailure]:
+    """The same, a file at a time, with a failure in the place of each file that cannot be used.
+
+    ``stdin`` is what was read from standard input, for the argument ``-``. Arguments that name nothing
+    come last.
+    """
+    found, problems = _search(arguments)
+    for name in found:
+        try:
+            data = stdin if name == STDIN and stdin is not None else _read_bytes(name)
+            transcripts = read_transcripts(data, name, format)
+        except TranscriptError as error:
+            yield TranscriptFailure(name, tuple(from_problem(problem) for problem in error.problems))
+        else:
+            yield from transcripts
+    yield from problems
+
+
+def _search(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[TranscriptFailure]]:
+    found: list[str] = []
+    problems: list[TranscriptFailure] = []
+    seen: set[str] = set()
+    for argument in arguments:
+        names = _expand(argument)
+        if not names:
+            problems.append(_failure(argument, *_why_nothing(argument)))
+        for name in names:
+            real = name if name == STDIN else os.path.realpath(name)
+            if real not in seen:
+                seen.add(real)
+                found.append(name)
+    return tuple(found), problems
+
+
+def _expand(argument: str) -> list[str]:
+    if argument == STDIN:
+        return [STDIN]
+    path = Path(argument)
+    if path.is_dir():
+        return _sorted(_walk(path))
+    if os.path.lexists(argument):
+        return [shown_path(argument)]
+    if not glob.has_magic(argument):
+        return []
+    files: list[str] = []
+    for name in glob.iglob(argument, recursive=True):
+        if Path(name).is_file():
+            files.append(name)
+    return _sorted(files)
+
+
+def _sorted(names: Sequence[str]) -> list[str]:
+    return sorted({shown_path(name) for name in names})
+
+
+def shown_path(path: str) -> str:
+    """A path as reports show it: ``/`` between folders, no leading ``./``, otherwise as it was given."""
+    return PurePath(path).as_posix()
+
+
+def _walk(folder: Path) -> list[str]:
+    """The transcripts in a folder and below. A linked folder is entered unless it leads back up."""
+    files: list[str] = []
+    waiting: list[tuple[Path, frozenset[str]]] = [(folder, frozenset())]
+    while waiting:
+        here, above = waiting.pop()
+        real = os.path.realpath(here)
+        if real in above:
+            continue
+        try:
+            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        except OSError:
+            files.append(str(here))
+            continue
+        for entry in entries:
+            if entry.is_dir():
+                if not entry.name.startswith("."):
+                    waiting.append((Path(entry.path), above | {real}))
+            elif entry.name.lower().endswith(SUFFIXES):
+                files.append(entry.path)
+    return files
+
+
+def _why_nothing(argument: str) -> tuple[str, str]:
+    if Path(argument).is_dir():
+        kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+        return f"the folder holds no transcript ({kinds})", "name the files themselves, or another folder"
+    if glob.has_magic(argument):
+        return "no file matches the pattern", "check the pattern; ** stands for any number of folders"
+    return "the file does not exist", "check the path; it is taken from the current folder"
+
+
+def _read_bytes(name: str) -> bytes:
+    if name == STDIN:
+        raise transcript_error(_failure(name, "standard input was not given", "name a file").findings)
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        message = f"the file cannot be read: {reason}"
+        raise transcript_error(
+            _failure(name, message, "check that it exists and that you may read it").findings
+        ) from error
+
+
+def _failure(path: str, message: str, hint: str) -> TranscriptFailure:
+    shown = shown_path(path) if path else path
+    wrong = finding("CTX009", message, location=Location(shown), hint=hint)
+    return TranscriptFailure(shown, (wrong,))

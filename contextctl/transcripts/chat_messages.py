@@ -1,0 +1,226 @@
+"""One message in OpenAI chat shape -> :class:`~contextctl.messages.Message`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from contextctl.errors import Location
+from contextctl.findings import Finding, finding
+from contextctl.messages import (
+    KNOWN_ROLES,
+    AudioPart,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    RefusalPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
+
+_SHAPE_HINT = "a message of OpenAI chat has a role, and content as text, a list of parts or null"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReading:
+    """A message, or None where there is none to be had, and what is wrong with its record."""
+
+    message: Message | None
+    findings: tuple[Finding, ...] = ()
+
+
+class _Malformed(Exception):
+    """A record that is no message; the text says why and quotes nothing of it."""
+
+
+def message_from_json(value: object, location: Location) -> MessageReading:
+    """The message that a JSON value holds. Never raises.
+
+    An unknown role is an error, and the message is kept, so that its tokens count. Any other fault leaves
+    no message. Ids, times, usage and other fields that no provider reads are not content.
+    """
+    try:
+        message = _message(value, location)
+    except _Malformed as error:
+        wrong = finding("CTX011", f"{error}; the record was not read", location=location, hint=_SHAPE_HINT)
+        return MessageReading(None, (wrong,))
+    if message.role in KNOWN_ROLES:
+        return MessageReading(message)
+    unknown = finding(
+        "CTX015",
+        f"unknown role '{_shortened(message.role)}'; the message was kept as it is",
+        location=location,
+        hint=f"the roles are {', '.join(sorted(KNOWN_ROLES))}",
+    )
+    return MessageReading(message, (unknown,))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 100 else f"{name[:99]}…"
+
+
+def json_kind(value: object) -> str:
+    """What JSON calls a value, with its article: a string, an array, null, ..."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def compact_json(value: object) -> str:
+    """JSON without blanks, keys in recorded order, characters as they are."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _message(value: object, location: Location) -> Message:
+    if not isinstance(value, dict):
+        raise _Malformed(f"a message is an object, not {json_kind(value)}")
+    if "role" not in value:
+        raise _Malformed("a message has no 'role'")
+    role = _text(value, "role", "a message's role")
+    if role is None:
+        raise _Malformed("a message's role is a string, not null")
+    name = _text(value, "name", "a message's name")
+    identity = value.get("id")
+    content = content_parts(value.get("content"), "a message's content")
+    parts: tuple[Part, ...]
+    if role in ("tool", "function"):
+        call_id = _text(value, "tool_call_id", "'tool_call_id'") if role == "tool" else None
+        parts = (ToolResultPart(call_id=call_id, name=name, content=content),)
+        name = None
+    else:
+        parts = (*_thinking(value), *content, *_refusal(value), *_sound(value), *_calls(value))
+    return Message(
+        role=role,
+        content=parts,
+        name=name,
+        id=identity if isinstance(identity, str) and identity else None,
+        location=location,
+    )
+
+
+def _text(value: Mapping[str, object], key: str, what: str) -> str | None:
+    text = value.get(key)
+    if text is None or isinstance(text, str):
+        return text
+    raise _Malformed(f"{what} is a string, not {json_kind(text)}")
+
+
+def content_parts(content: object, what: str) -> tuple[ContentPart, ...]:
+    """The parts of a ``content`` field: text, a list of parts, null."""
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return (TextPart(text=content),)
+    if not isinstance(content, list):
+        raise _Malformed(f"{what} is text, a list of parts or null, not {json_kind(content)}")
+    return tuple(_part(part, f"part {number} of {what}") for number, part in enumerate(content, 1))
+
+
+def _part(part: object, what: str) -> ContentPart:
+    if isinstance(part, str):
+        return TextPart(text=part)
+    if not isinstance(part, dict):
+        raise _Malformed(f"{what} is an object, not {json_kind(part)}")
+    kind = part.get("type")
+    match kind:
+        case "text":
+            return TextPart(text=_needed(part, "text", what))
+        case "refusal":
+            return RefusalPart(text=_needed(part, "refusal", what))
+        case "image_url":
+            return _image(part, what)
+        case "input_audio":
+            return AudioPart(data=canonical_json(part))
+        case "file":
+            file = part.get("file")
+            name = file.get("filename") if isinstance(file, dict) else None
+            return FilePart(name=name if isinstance(name, str) else None, data=canonical_json(part))
+        case _:
+            return OpaquePart(kind=kind if isinstance(kind, str) else "untyped", data=canonical_json(part))
+
+
+def _needed(part: Mapping[str, object], key: str, what: str) -> str:
+    text = part.get(key)
+    if isinstance(text, str):
+        return text
+    raise _Malformed(f"'{key}' in {what} is a string, not {json_kind(text)}")
+
+
+def _image(part: Mapping[str, object], what: str) -> ImagePart:
+    image = part.get("image_url")
+    if isinstance(image, str):
+        return ImagePart(url=image)
+    if not isinstance(image, dict):
+        raise _Malformed(f"'image_url' in {what} is an object, not {json_kind(image)}")
+    detail = image.get("detail")
+    return ImagePart(url=_needed(image, "url", what), detail=detail if isinstance(detail, str) else None)
+
+
+def _thinking(value: Mapping[str, object]) -> tuple[ThinkingPart, ...]:
+    text = _text(value, "reasoning_content", "'reasoning_content'")
+    return (ThinkingPart(text=text),) if text else ()
+
+
+def _refusal(value: Mapping[str, object]) -> tuple[RefusalPart, ...]:
+    text = _text(value, "refusal", "'refusal'")
+    return (RefusalPart(text=text),) if text else ()
+
+
+def _sound(value: Mapping[str, object]) -> tuple[AudioPart, ...]:
+    sound = value.get("audio")
+    return (AudioPart(data=canonical_json(sound)),) if isinstance(sound, dict) else ()
+
+
+def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
+    calls = value.get("tool_calls")
+    if calls is None:
+        calls = []
+    if not isinstance(calls, list):
+        raise _Malformed(f"'tool_calls' is a list, not {json_kind(calls)}")
+    parts = [_call(call, f"tool call {number}") for number, call in enumerate(calls, 1)]
+    legacy = value.get("function_call")
+    if legacy is not None:
+        parts.append(_function(legacy, "'function_call'", None, legacy=True))
+    return tuple(parts)
+
+
+def _call(call: object, what: str) -> ToolCallPart:
+    if not isinstance(call, dict):
+        raise _Malformed(f"{what} is an object, not {json_kind(call)}")
+    identity = _text(call, "id", f"the id of {what}")
+    custom = call.get("custom")
+    if call.get("type") == "custom" and isinstance(custom, dict):
+        return ToolCallPart(
+            id=identity, name=_needed(custom, "name", what), arguments=_needed(custom, "input", what)
+        )
+    return _function(call.get("function"), what, identity)
+
+
+def _function(function: object, what: str, identity: str | None, *, legacy: bool = False) -> ToolCallPart:
+    if not isinstance(function, dict):
+        raise _Malformed(f"the function of {what} is an object, not {json_kind(function)}")
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict | list):
+        text = compact_json(arguments)
+    elif arguments is None or isinstance(arguments, str):
+        text = arguments or ""
+    else:
+        raise _Malformed(f"the arguments of {what} are a string or an object, not {json_kind(arguments)}")
+    return ToolCallPart(id=identity, name=_needed(function, "name", what), arguments=text, legacy=legacy)

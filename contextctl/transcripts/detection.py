@@ -1,0 +1,199 @@
+"""Which format a file has, by its content and never by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from contextctl.errors import Location, TranscriptError
+from contextctl.findings import finding
+from contextctl.transcripts.conversations import transcript_error
+from contextctl.transcripts.records import Records, split_records
+
+SNIFFED_RECORDS = 60
+"""How many of a file's first records tell what it is; a session's signature may come late."""
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
+_OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
+_CHAT_ROLES = frozenset({"system", "developer", "tool", "function"})
+_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+
+_PACKED: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed", "decompress it first, with zstd -d"),
+    (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"BZh", "bzip2-compressed", "decompress it first, with bzip2 -d"),
+    (b"\xfd7zXZ\x00", "xz-compressed", "decompress it first, with xz -d"),
+    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sniff:
+    """What a signature may look at: leading bytes, the one document if it is one, the first records."""
+
+    head: bytes
+    records: Records
+
+    @property
+    def document(self) -> object | None:
+        """The only JSON value of the file, or None where it holds several."""
+        return self.records.records[0].value if len(self.records.records) == 1 else None
+
+    @property
+    def first(self) -> list[object]:
+        """The values of the first records."""
+        return [record.value for record in self.records.records[:SNIFFED_RECORDS]]
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        """The first records that are objects, and those inside a first list."""
+        return list(_objects(self.first))
+
+    def requests(self) -> Iterator[dict[str, object]]:
+        """Every object of the file that holds a list of messages."""
+        for value in _objects(record.value for record in self.records.records):
+            body = value.get("body")
+            request = body if isinstance(body, dict) else value
+            if isinstance(request.get("messages"), list):
+                yield request
+
+    def messages(self) -> Iterator[dict[str, object]]:
+        """Every object of the file that stands where a chat message may stand."""
+        for request in self.requests():
+            listed = request["messages"]
+            yield from _objects(listed if isinstance(listed, list) else ())
+        yield from (
+            value for value in _objects(record.value for record in self.records.records) if "role" in value
+        )
+
+
+def _objects(values: Iterable[object]) -> Iterator[dict[str, object]]:
+    for value in values:
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield item
+
+
+def _any_has(sniff: Sniff, *keys: str) -> bool:
+    return any(all(key in value for key in keys) for value in sniff.objects)
+
+
+def _is_own(sniff: Sniff) -> bool:
+    if any("contextctl" in value for value in sniff.objects):
+        return True
+    return any(not _OWN_KEYS.isdisjoint(message) for message in sniff.messages())
+
+
+def _is_tau_bench(sniff: Sniff) -> bool:
+    return any(isinstance(value.get("traj"), list) for value in sniff.objects)
+
+
+def _is_chat(sniff: Sniff) -> bool:
+    return any(isinstance(value.get("role"), str) for value in sniff.objects) or any(
+        True for _ in sniff.requests()
+    )
+
+
+def _is_anthropic(sniff: Sniff) -> bool:
+    """Signs of one provider's shape against the other's; a plain exchange goes by the model's name."""
+    if any(_has_chat_signs(message) for message in sniff.messages()):
+        return False
+    requests = list(sniff.requests())
+    tools = [tool for request in requests for tool in _objects([request.get("tools")])]
+    if any("function" in tool for tool in tools):
+        return False
+    if any("input_schema" in tool for tool in tools) or any("system" in request for request in requests):
+        return True
+    if any(_has_anthropic_blocks(message) for message in sniff.messages()):
+        return True
+    models = [value.get("model") for value in (*requests, *sniff.messages())]
+    return any(isinstance(model, str) and model.startswith("claude") for model in models)
+
+
+def _has_chat_signs(message: dict[str, object]) -> bool:
+    if message.get("role") in _CHAT_ROLES or "tool_calls" in message or "function_call" in message:
+        return True
+    return any(part.get("type") == "image_url" for part in _objects([message.get("content")]))
+
+
+def _has_anthropic_blocks(message: dict[str, object]) -> bool:
+    return any(
+        part.get("type") in _ANTHROPIC_BLOCKS or (part.get("type") == "image" and "source" in part)
+        for part in _objects([message.get("content")])
+    )
+
+
+FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
+    ("contextctl", _is_own),
+    ("tau-bench", _is_tau_bench),
+    ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
+    ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
+    ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
+    ("codex", lambda sniff: _any_has(sniff, "type", "payload")),
+    ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
+    ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
+    ("sharegpt", lambda sniff: _any_has(sniff, "conversations")),
+    ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
+    ("anthropic", _is_anthropic),
+    ("openai-chat", _is_chat),
+    ("openai-responses", lambda sniff: _any_has(sniff, "input", "model")),
+)
+"""Signatures in the order in which they are tried; the first that matches names the format. A format that
+no reader stands behind is named, so that it is refused and not misread."""
+
+
+def check_bytes(data: bytes, path: str) -> None:
+    """Refuse bytes that are no text of ours: compressed, archived, UTF-16.
+
+    Raises :class:`~contextctl.errors.TranscriptError`.
+    """
+    for start, what, hint in _PACKED:
+        if data.startswith(start):
+            message = f"the file is {what}, which is not read"
+            raise transcript_error([finding("CTX014", message, location=Location(path, 1), hint=hint)])
+
+
+def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
+    """The name of the format of these bytes, whether there is a reader for it or not.
+
+    Raises :class:`~contextctl.errors.TranscriptError` where no signature matches, or no record can be read;
+    the error names the keys that were seen and the ``known`` formats.
+    """
+    check_bytes(data, path)
+    return detect_records(data, split_records(data, path), path, known=known)
+
+
+def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[str] = ()) -> str:
+    """The same from records that were already read."""
+    if not records.records and records.findings:
+        raise transcript_error(records.findings)
+    if not records.records or all(record.value == [] for record in records.records):
+        empty = "the file is empty, so there is nothing to audit"
+        raise transcript_error(
+            [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
+        )
+    sniff = Sniff(data[:16], records)
+    for name, matches in FORMATS:
+        if matches(sniff):
+            return name
+    raise _not_understood(sniff, path, known)
+
+
+def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
+    keys = sorted({key for value in sniff.objects for key in value})
+    plain = [key for key in keys if _PLAIN_KEY.fullmatch(key)]
+    told = ", ".join(plain[:12]) + (", ..." if len(plain) > 12 else "")
+    if told:
+        seen = f"its records have the keys {told}"
+    else:
+        seen = "its records have no plain keys" if keys else "it holds no JSON object"
+    wrong = finding(
+        "CTX014",
+        f"the format is not understood: {seen}",
+        location=Location(path, sniff.records.records[0].line),
+        hint=f"the formats that are read are {', '.join(known)}" if known else None,
+    )
+    return transcript_error([wrong, *sniff.records.findings])
