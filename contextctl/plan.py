@@ -16,8 +16,10 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PrivateAttr,
+    Tag,
     WithJsonSchema,
     field_validator,
     model_validator,
@@ -135,6 +137,16 @@ class EntryMatcher(Matcher):
     section: Names | None = Field(None, description="Sections whose entries are meant.")
 
 
+def _match_kind(value: object) -> str:
+    return "word" if isinstance(value, str) else "tests"
+
+
+MatchPlan = Annotated[
+    Annotated[Matcher, Tag("tests")] | Annotated[Literal["rest"], Tag("word")], Discriminator(_match_kind)
+]
+"""Tests, or the word ``rest``."""
+
+
 class CompactionPlan(_Strict):
     """A strategy by name, and its parameters."""
 
@@ -161,7 +173,7 @@ class SectionPlan(_Strict):
     name: Annotated[str, Field(min_length=1, description="Its name, unique in the plan.")]
     share: Fraction01 = Field(description="Its share of what messages may use, from 0 to 1.")
     pinned: bool = Field(False, description="No entry of it is ever lost.")
-    match: Matcher | Literal["rest"] | None = Field(
+    match: MatchPlan | None = Field(
         None, description="Which messages go here; `rest` takes what no other section accepts."
     )
     compaction: Annotated[CompactionPlan, BeforeValidator(_as_compaction)] = Field(
