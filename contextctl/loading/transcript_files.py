@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -94,21 +94,16 @@ def _search(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[TranscriptF
 def _expand(argument: str) -> list[str]:
     if argument == STDIN:
         return [STDIN]
-    path = Path(argument)
-    if path.is_dir():
-        return _sorted(_walk(path))
+    if _is_folder(argument):
+        return _sorted(_transcripts_below(argument))
     if os.path.lexists(argument):
         return [shown_path(argument)]
     if not glob.has_magic(argument):
         return []
-    files: list[str] = []
-    for name in glob.iglob(argument, recursive=True):
-        if Path(name).is_file():
-            files.append(name)
-    return _sorted(files)
+    return _sorted(name for name in _matches(PurePath(argument).parts) if not _is_folder(name))
 
 
-def _sorted(names: Sequence[str]) -> list[str]:
+def _sorted(names: Iterable[str]) -> list[str]:
     return sorted({shown_path(name) for name in names})
 
 
@@ -117,31 +112,71 @@ def shown_path(path: str) -> str:
     return PurePath(path).as_posix()
 
 
-def _walk(folder: Path) -> list[str]:
-    """The transcripts in a folder and below. A linked folder is entered unless it leads back up."""
-    files: list[str] = []
-    waiting: list[tuple[Path, frozenset[str]]] = [(folder, frozenset())]
-    while waiting:
-        here, above = waiting.pop()
-        real = os.path.realpath(here)
-        if real in above:
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except OSError:
+        return False
+
+
+def _matches(parts: tuple[str, ...]) -> Iterator[str]:
+    """What a pattern matches. Unlike in :mod:`glob`, ``**`` goes into each real folder only once."""
+    if "**" not in parts:
+        yield from glob.glob(str(PurePath(*parts)))  # noqa: PTH207  Path.glob takes hidden files too
+        return
+    at = parts.index("**")
+    heads = _matches(parts[:at]) if at else ["."]
+    rest = parts[at + 1 :] or ("*",)
+    for head in sorted(heads):
+        for folder in _folders_below(head):
+            yield from _matches((*PurePath(glob.escape(str(folder))).parts, *rest))
+
+
+def _folders_below(start: str) -> Iterator[Path]:
+    """A folder and all below it, hidden ones left out; each real folder once, by a link if need be."""
+    seen: set[str] = set()
+    waiting, links = [Path(start)], list[Path]()
+    while waiting or links:
+        folder = waiting.pop() if waiting else links.pop(0)
+        real = os.path.realpath(folder)
+        if real in seen or not folder.is_dir():
             continue
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except OSError:
-            files.append(str(here))
-            continue
-        for entry in entries:
-            if entry.is_dir():
-                if not entry.name.startswith("."):
-                    waiting.append((Path(entry.path), above | {real}))
-            elif entry.name.lower().endswith(SUFFIXES):
-                files.append(entry.path)
-    return files
+        seen.add(real)
+        yield folder
+        for entry in _entries(folder):
+            if not entry.name.startswith(".") and _is_folder(entry.path):
+                (links if entry.is_symlink() else waiting).append(Path(entry.path))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _transcripts_below(start: str) -> Iterator[str]:
+    """The transcripts in a folder and below, broken links and folders that cannot be listed included."""
+    for folder in _folders_below(start):
+        if not os.access(folder, os.R_OK | os.X_OK):
+            yield str(folder)
+        for entry in _entries(folder):
+            is_broken_link = entry.is_symlink() and not _is_folder(entry.path)
+            if entry.name.lower().endswith(SUFFIXES) and (_is_file(entry) or is_broken_link):
+                yield entry.path
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _why_nothing(argument: str) -> tuple[str, str]:
-    if Path(argument).is_dir():
+    if _is_folder(argument):
         kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
         return f"the folder holds no transcript ({kinds})", "name the files themselves, or another folder"
     if glob.has_magic(argument):

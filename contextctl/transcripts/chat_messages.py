@@ -22,7 +22,6 @@ from contextctl.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolResultPart,
-    canonical_json,
 )
 
 _SHAPE_HINT = "a message of OpenAI chat has a role, and content as text, a list of parts or null"
@@ -83,9 +82,14 @@ def json_kind(value: object) -> str:
             return "an object"
 
 
-def compact_json(value: object) -> str:
-    """JSON without blanks, keys in recorded order, characters as they are."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _json(value: object, what: str, *, canonical: bool = False) -> str:
+    """JSON without blanks: as recorded, or with sorted keys and ASCII escapes."""
+    try:
+        return json.dumps(
+            value, separators=(",", ":"), sort_keys=canonical, ensure_ascii=canonical, allow_nan=False
+        )
+    except ValueError as error:
+        raise _Malformed(f"{what} holds a number that JSON does not have") from error
 
 
 def _message(value: object, location: Location) -> Message:
@@ -147,13 +151,16 @@ def _part(part: object, what: str) -> ContentPart:
         case "image_url":
             return _image(part, what)
         case "input_audio":
-            return AudioPart(data=canonical_json(part))
+            return AudioPart(data=_json(part, what, canonical=True))
         case "file":
             file = part.get("file")
             name = file.get("filename") if isinstance(file, dict) else None
-            return FilePart(name=name if isinstance(name, str) else None, data=canonical_json(part))
+            return FilePart(
+                name=name if isinstance(name, str) else None, data=_json(part, what, canonical=True)
+            )
         case _:
-            return OpaquePart(kind=kind if isinstance(kind, str) else "untyped", data=canonical_json(part))
+            known = kind if isinstance(kind, str) else "untyped"
+            return OpaquePart(kind=known, data=_json(part, what, canonical=True))
 
 
 def _needed(part: Mapping[str, object], key: str, what: str) -> str:
@@ -185,7 +192,7 @@ def _refusal(value: Mapping[str, object]) -> tuple[RefusalPart, ...]:
 
 def _sound(value: Mapping[str, object]) -> tuple[AudioPart, ...]:
     sound = value.get("audio")
-    return (AudioPart(data=canonical_json(sound)),) if isinstance(sound, dict) else ()
+    return (AudioPart(data=_json(sound, "'audio'", canonical=True)),) if isinstance(sound, dict) else ()
 
 
 def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
@@ -218,7 +225,7 @@ def _function(function: object, what: str, identity: str | None, *, legacy: bool
         raise _Malformed(f"the function of {what} is an object, not {json_kind(function)}")
     arguments = function.get("arguments")
     if isinstance(arguments, dict | list):
-        text = compact_json(arguments)
+        text = _json(arguments, f"the function of {what}")
     elif arguments is None or isinstance(arguments, str):
         text = arguments or ""
     else:

@@ -118,7 +118,7 @@ def _check_versions(records: Sequence[Record], path: str) -> None:
         version = value["contextctl"]
         if type(version) is int and version == VERSION:
             continue
-        told = f"version {version}" if type(version) is int else json_kind(version)
+        told = f"version {version}" if type(version) is int and abs(version) < 10**6 else json_kind(version)
         raise transcript_error(
             [
                 finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -166,7 +167,7 @@ def _nearest(drafts: list[Draft], line: int) -> Draft:
     """The draft that starts at or last before a line, else the first; a new one where there is none."""
     if not drafts:
         drafts.append(Draft(line))
-    return max((draft for draft in drafts if draft.line <= line), key=lambda d: d.line, default=drafts[0])
+    return drafts[max(0, bisect_right(drafts, line, key=lambda draft: draft.line) - 1)]
 
 
 def transcripts_from(
@@ -232,14 +233,15 @@ def _unique_ids(drafts: Sequence[Draft], path: str) -> list[str]:
     stem = "stdin" if path == "-" else PurePosixPath(path).stem or path
     alone = len(drafts) == 1
     wanted = [draft.id or (stem if alone else f"{stem}#{n}") for n, draft in enumerate(drafts, 1)]
-    taken: set[str] = set()
+    reserved, counts = set(wanted), dict.fromkeys(wanted, 0)
     unique: list[str] = []
     for name in wanted:
-        candidate, count = name, 1
-        while candidate in taken or (count > 1 and candidate in wanted):
-            count += 1
-            candidate = f"{name}#{count}"
-        taken.add(candidate)
+        counts[name] += 1
+        candidate = name
+        while counts[name] > 1 and candidate in reserved:
+            candidate = f"{name}#{counts[name]}"
+            counts[name] += candidate in reserved
+        reserved.add(candidate)
         unique.append(candidate)
     return unique
 

@@ -17,6 +17,8 @@ SNIFFED_RECORDS = 60
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = frozenset({"system", "developer", "tool", "function"})
+_CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_MEDIA_LISTS = ("images", "videos", "audios")
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
@@ -126,16 +128,25 @@ def _has_anthropic_blocks(message: dict[str, object]) -> bool:
     )
 
 
+def _is_codex(sniff: Sniff) -> bool:
+    return any(value.get("type") in _CODEX_TYPES and "payload" in value for value in sniff.objects)
+
+
+def _is_sharegpt(sniff: Sniff) -> bool:
+    """Also where the turns are called messages, and media are listed beside them."""
+    return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
     ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
-    ("codex", lambda sniff: _any_has(sniff, "type", "payload")),
+    ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
-    ("sharegpt", lambda sniff: _any_has(sniff, "conversations")),
+    ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
     ("anthropic", _is_anthropic),
     ("openai-chat", _is_chat),

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -102,8 +103,7 @@ class _Decoder:
     def _object(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            seen: set[str] = set()
-            key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            key = Counter(key for key, _ in pairs).most_common(1)[0][0]
             self._repeated = f"the key '{key}'" if key in _TELLABLE_KEYS else "a key"
         return result
 
@@ -213,9 +213,9 @@ class _Reading:
     def read_line(self, raw: bytes, line: int, *, last: bool) -> None:
         """Take in one line that is not blank: one value, or several glued together."""
         try:
-            text = raw.decode("utf-8")
+            text = raw.removeprefix(BOM_UTF8).decode("utf-8")
         except UnicodeDecodeError as error:
-            self._refuse_bytes(error, line, torn=last and error.end >= len(raw) and _is_cut(error))
+            self._refuse_bytes(error, line, torn=last and error.end >= len(error.object) and _is_cut(error))
             return
         values: list[_Decoded] = []
         position = _skip_blank(text, 0)
