@@ -49,7 +49,7 @@ def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple
             "CTX014",
             f"the format looks like {name}, which is not read",
             location=Location(path, records.records[0].line),
-            hint=f"the formats that are read are {', '.join(READERS)}; --transcript-format names one by hand",
+            hint=f"the formats that are read are {', '.join(READERS)}; one of them can be named by hand",
         )
         raise transcript_error([unread])
     return READERS[name](data, path, records)

@@ -16,10 +16,10 @@ SNIFFED_RECORDS = 60
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
-_CHAT_ROLES = frozenset({"system", "developer", "tool", "function"})
+_CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _MEDIA_LISTS = ("images", "videos", "audios")
-_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+_ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
