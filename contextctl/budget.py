@@ -120,6 +120,8 @@ def rooms_for(
 
 
 def _lend(rooms: Sequence[Fraction], needs: Sequence[int], shares: Sequence[Fraction]) -> list[Fraction]:
+    if all(need <= room for need, room in zip(needs, rooms, strict=True)):
+        return list(rooms)
     given = [min(Fraction(need), room) for need, room in zip(needs, rooms, strict=True)]
     rest = sum(rooms, Fraction(0)) - sum(given, Fraction(0))
     while rest > 0:

@@ -86,6 +86,7 @@ RULES: dict[str, Rule] = {
     "CTX404": Rule("retired-model", _WARNING),
     "CTX405": Rule("moving-alias", _WARNING),
     "CTX407": Rule("prompt-incomplete", _WARNING),
+    "CTX408": Rule("model-assumed", _WARNING),
     "CTX501": Rule("matcher-matched-nothing", _WARNING),
     "CTX505": Rule("pinned-section-with-strategy", _WARNING),
     "CTX601": Rule("expectation-failed", _ERROR),

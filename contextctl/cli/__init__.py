@@ -1,0 +1,1 @@
+"""The command line: arguments in, one report on stdout, an exit code that CI can trust."""

@@ -224,7 +224,7 @@ def _real_path(loc: tuple[str | int, ...], value: Any) -> tuple[KeyPath, str | N
         holds = isinstance(value, dict) and step in value
         if holds or (isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)):
             path.append(step)
-            value = value[step]  # type: ignore[index]  # a key of a mapping or an index of a list, as tested
+            value = value[step]
         elif step == loc[-1] and isinstance(step, str) and isinstance(value, dict):
             return tuple(path), step
     return tuple(path), None

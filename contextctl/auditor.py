@@ -1,0 +1,200 @@
+"""The audit: every transcript against one plan, each failure a finding beside the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import contextctl
+from contextctl.assembler import ContextAssembler
+from contextctl.budget import PlanUnusableError
+from contextctl.checks.hygiene import model_findings, plan_findings
+from contextctl.checks.pairing import pairing_findings
+from contextctl.errors import ContextBudgetError, ContextctlError, InputProblems, InternalError, Location
+from contextctl.findings import Finding, Severity, finding, from_problem
+from contextctl.judgement import budget_finding, judge, trust
+from contextctl.loading.transcript_files import TranscriptFailure
+from contextctl.outcome import AssembledContext
+from contextctl.plan import ContextPlan
+from contextctl.ports import MeasuringProvider, ModelProvider, Strategy
+from contextctl.recording import Transcript
+from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
+from contextctl.rows import assembly_row, budget_row, model_row
+from contextctl.tally import MatcherTally
+
+ProviderSource = ModelProvider | Callable[[Transcript], ModelProvider]
+"""One provider for all transcripts, or what chooses one for each."""
+
+
+async def audit_async(
+    plan: ContextPlan,
+    transcripts: Iterable[Transcript | TranscriptFailure],
+    provider: ProviderSource,
+    *,
+    strategies: Mapping[str, Strategy] | None = None,
+    fail_on: Severity | None = Severity.ERROR,
+    exit_zero: bool = False,
+    show_text: bool = False,
+) -> AuditReport:
+    """Assemble what each transcript would send next, and report every entry's fate.
+
+    A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
+    all the same. Raises what makes the plan unusable with a provider that is the same for all:
+    :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
+    """
+    run = _Run(plan, provider, strategies or {}, show_text)
+    if not callable(provider):
+        run.require_usable(provider)
+    reports = [await run.report(transcript) for transcript in transcripts]
+    source = plan.source
+    return AuditReport(
+        plan=PlanRow(plan.name, source.path, plan.digest),
+        version=contextctl.__version__,
+        assembler="plan",
+        matchers=run.tally.rows(),
+        findings=tuple(plan_findings(plan) + run.findings + run.tally.findings()),
+        transcripts=tuple(report for report in reports if report is not None),
+        fail_on=fail_on,
+        exit_zero=exit_zero,
+    )
+
+
+def audit(
+    plan: ContextPlan,
+    transcripts: Iterable[Transcript | TranscriptFailure],
+    provider: ProviderSource,
+    *,
+    strategies: Mapping[str, Strategy] | None = None,
+    fail_on: Severity | None = Severity.ERROR,
+    exit_zero: bool = False,
+    show_text: bool = False,
+) -> AuditReport:
+    """:func:`audit_async` for callers that are not asynchronous; works inside a running event loop too."""
+    coroutine = audit_async(
+        plan,
+        transcripts,
+        provider,
+        strategies=strategies,
+        fail_on=fail_on,
+        exit_zero=exit_zero,
+        show_text=show_text,
+    )
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One audit under way: findings about the run and what the plan's matchers accepted so far."""
+
+    plan: ContextPlan
+    provider: ProviderSource
+    strategies: Mapping[str, Strategy]
+    show_text: bool
+    findings: list[Finding] = field(default_factory=list)
+    tally: MatcherTally = field(init=False)
+    models_seen: set[tuple[object, ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.tally = MatcherTally(self.plan)
+
+    def require_usable(self, provider: ModelProvider) -> None:
+        """Raise where the plan cannot be used with this provider, whatever the transcript."""
+        limits = ContextAssembler(self.plan, provider=provider, strategies=self.strategies).limits()
+        if self.plan.tools is None or not isinstance(provider, MeasuringProvider):
+            return
+        overhead = provider.with_settings(self.plan.tools).measure_overhead().upper_tokens
+        if overhead >= limits.budget_tokens:
+            raise PlanUnusableError(
+                f"the plan's tools and framing need {overhead:,} tokens; the budget is "
+                f"{limits.budget_tokens:,}",
+                hint="send fewer tools, or raise budget_tokens",
+                location=self.plan.source.place("tools"),
+                rule="CTX008",
+            )
+
+    async def report(self, transcript: Transcript | TranscriptFailure) -> TranscriptReport | None:
+        """The transcript's report; None, and findings of the run, for a file that could not be read."""
+        if isinstance(transcript, TranscriptFailure):
+            self.findings += transcript.findings
+            return None
+        found = list(transcript.findings)
+        blank = TranscriptReport(
+            path=transcript.path,
+            id=transcript.id,
+            format=transcript.format,
+            messages=len(transcript.messages),
+            calls=transcript.calls,
+            lacks=transcript.lacks,
+            skipped=transcript.skipped,
+            model=None,
+            budget=None,
+            assemblies=(),
+            findings=(),
+        )
+        try:
+            report = await self._audited(transcript, blank, found)
+        except InternalError:
+            raise
+        except InputProblems as error:
+            found += [from_problem(problem) for problem in error.problems]
+            report = blank
+        except ContextctlError as error:
+            location = error.location if error.location.path else Location(transcript.path)
+            code = error.rule or "CTX028"
+            found.append(
+                finding(code, error.message, severity=Severity.ERROR, location=location, hint=error.hint)
+            )
+            report = blank
+        return replace(report, findings=tuple(self._placed(item, transcript) for item in found))
+
+    def _placed(self, item: Finding, transcript: Transcript) -> Finding:
+        place = item.location if item.location.path else Location(transcript.path)
+        return replace(item, location=place, subject=f"{self.plan.name}\0{transcript.id}")
+
+    async def _audited(
+        self, transcript: Transcript, blank: TranscriptReport, found: list[Finding]
+    ) -> TranscriptReport:
+        provider = self._provider_for(transcript, found)
+        assembler = ContextAssembler(self.plan, provider=provider, strategies=self.strategies)
+        prepared = assembler.prepare(transcript.messages, transcript_id=transcript.id)
+        found += pairing_findings(prepared.routed.remarks, transcript.messages)
+        self.tally.add(prepared, transcript)
+        model = model_row(provider)
+        self._say_of_model(provider, model)
+        exactness, doubts = trust(self.plan, prepared, transcript)
+        found += doubts
+        result: AssembledContext | ContextBudgetError
+        try:
+            result = await assembler.complete(prepared)
+            found += judge(self.plan, prepared, result, transcript)
+        except ContextBudgetError as error:
+            result = error
+            found.append(budget_finding(error, prepared))
+        row = assembly_row(self.plan, prepared, result, exactness=exactness, show_text=self.show_text)
+        if row.overcommitted_tokens:
+            message = f"pins and shares together exceed the budget by {row.overcommitted_tokens:,} tokens"
+            hint = "lower the shares, or pin less: sections get less than their share"
+            found.append(finding("CTX104", message, hint=hint))
+        return replace(blank, model=model, budget=budget_row(prepared), assemblies=(row,))
+
+    def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
+        provider = self.provider(transcript) if callable(self.provider) else self.provider
+        if not isinstance(provider, MeasuringProvider):
+            return provider
+        if self.plan.tools is None:
+            return provider.with_settings(transcript.settings)
+        if transcript.settings.tools is not None:
+            place = self.plan.source.place("tools")
+            found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
+        return provider.with_settings(self.plan.tools)
+
+    def _say_of_model(self, provider: ModelProvider, model: ModelRow) -> None:
+        """What there is to say of a model, once a run."""
+        warnings = provider.facts.warnings if isinstance(provider, MeasuringProvider) else ()
+        if (model.name, warnings) not in self.models_seen:
+            self.models_seen.add((model.name, warnings))
+            most = model.max_output_tokens
+            self.findings += model_findings(self.plan, max_output_tokens=most, warnings=warnings)

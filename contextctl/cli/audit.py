@@ -1,0 +1,188 @@
+"""``contextctl audit``: the main job."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextctl.cli import options
+from contextctl.cli.streams import (
+    carries_blocks,
+    is_terminal,
+    wants_color,
+    write_file,
+    write_note,
+    write_out,
+)
+from contextctl.errors import UsageError
+from contextctl.findings import Severity
+from contextctl.reports import RenderOptions, render
+
+if TYPE_CHECKING:
+    from contextctl.plan import ContextPlan
+    from contextctl.ports import ModelProvider
+    from contextctl.recording import Transcript
+    from contextctl.report import AuditReport
+
+DEFAULT_MODEL = "gpt-4o"
+"""What is assumed, with a warning, where neither option, plan nor recording names a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the options say of model and budget; they come before the plan."""
+
+    model: str | None
+    window: int | None
+    budget: int | None
+    reserve: int | None
+    tokenizer: str | None
+
+
+def audit_command(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PLAN] TRANSCRIPT...",
+            help="A plan (.yaml, or preset:NAME), then files, folders, patterns, or - for stdin.",
+        ),
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="PLAN", help="The plan, if not first.")
+    ] = None,
+    files_from: Annotated[
+        str | None, typer.Option("--files-from", metavar="FILE", help="More transcripts, a name a line.")
+    ] = None,
+    model: options.Model = None,
+    window: options.Window = None,
+    budget: options.Budget = None,
+    reserve: options.Reserve = None,
+    tokenizer: options.Tokenizer = None,
+    transcript_format: options.TranscriptFormat = None,
+    format: options.Format = "text",
+    output: options.Output = None,
+    fail_on: options.FailOnOption = options.FailOn.ERROR,
+    exit_zero: options.ExitZero = False,
+    show_text: options.ShowText = False,
+    color: options.ColorOption = options.Color.AUTO,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+    debug: options.Debug = False,
+) -> int:
+    """Assemble what each recorded conversation would send next, and say what is lost.
+
+    Exit codes: 0 fits, 1 findings, 2 usage, 3 an input could not be used, 70 a bug.
+    """
+    from contextctl.auditor import audit_async
+    from contextctl.loading.transcript_files import iter_transcripts
+
+    plan_name, names = _split(arguments or [], plan, files_from)
+    files = options.output_files(output, format)
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose exclude each other")
+    chosen = Chosen(model, window, budget, reserve, tokenizer)
+    loaded, changed = _plan(plan_name, chosen)
+    provider = _provider(loaded, chosen)
+    stdin = sys.stdin.buffer.read() if "-" in names else None
+    report = asyncio.run(
+        audit_async(
+            loaded,
+            iter_transcripts(names, format=transcript_format, stdin=stdin),
+            provider,
+            fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
+            exit_zero=exit_zero,
+            show_text=show_text,
+        )
+    )
+    report = _with_changes(report, changed)
+    verbosity = -1 if quiet else int(verbose)
+    for file in files:
+        write_file(file.path, render(report, file.format, RenderOptions(verbosity=verbosity)))
+    write_out(render(report, format, _screen(color, verbosity)))
+    if report.exit_code == 3:
+        _say_input_errors(report)
+    return report.exit_code
+
+
+def _split(arguments: Sequence[str], plan: str | None, files_from: str | None) -> tuple[str, list[str]]:
+    """The plan's name and the transcripts' names."""
+    names = list(arguments)
+    if plan is None and names and options.is_plan_argument(names[0]):
+        plan = names.pop(0)
+    if files_from is not None:
+        names += options.file_list(files_from)
+    if not names:
+        raise UsageError(
+            "no transcript is named",
+            hint="contextctl audit [PLAN] TRANSCRIPT...: files, folders, patterns, or - for stdin",
+        )
+    return plan or options.DEFAULT_PLAN, names
+
+
+def _plan(name: str, chosen: Chosen) -> tuple[ContextPlan, tuple[str, ...]]:
+    """The plan as the options change it, and the changes as text."""
+    from contextctl.loading.plan_file import load_plan
+
+    plan = load_plan(name)
+    update: dict[str, object] = {}
+    if chosen.budget is not None:
+        update["budget_tokens"] = chosen.budget
+    if chosen.reserve is not None:
+        update["reserve_output_tokens"] = chosen.reserve
+    changed = tuple(f"{key}={value}" for key, value in update.items())
+    if chosen.window is not None:
+        changed += (f"window={chosen.window}",)
+    return plan.model_copy(update=update), changed
+
+
+def _provider(plan: ContextPlan, chosen: Chosen) -> ModelProvider | Callable[[Transcript], ModelProvider]:
+    """One provider for all, or a chooser by the recording's own model."""
+    from contextctl.providers.offline import offline_provider
+
+    def provider(name: str) -> ModelProvider:
+        return offline_provider(
+            name, window_tokens=chosen.window, tokenizer=chosen.tokenizer, overrides=plan.models
+        )
+
+    named = chosen.model or plan.model
+    if named is not None:
+        return provider(named)
+
+    def choose(transcript: Transcript) -> ModelProvider:
+        return provider(transcript.model or DEFAULT_MODEL)
+
+    return choose
+
+
+def _with_changes(report: AuditReport, changed: tuple[str, ...]) -> AuditReport:
+    from dataclasses import replace
+
+    return replace(report, plan=replace(report.plan, set=changed))
+
+
+def _screen(color: options.Color, verbosity: int) -> RenderOptions:
+    terminal = is_terminal()
+    return RenderOptions(
+        terminal=terminal,
+        width=options.terminal_width() if terminal else 80,
+        color=wants_color(color.value),
+        unicode=carries_blocks(),
+        verbosity=verbosity,
+    )
+
+
+def _say_input_errors(report: AuditReport) -> None:
+    """On stderr, how many inputs could not be used: stdout may be going to another program."""
+    bad = [finding for finding in report.all_findings() if finding.is_input_error]
+    if not bad:
+        write_note("error: nothing was audited")
+        return
+    for finding in bad[:10]:
+        write_note(f"{finding.location}: error {finding.code}: {finding.message}")
+    if len(bad) > 10:
+        write_note(f"... and {len(bad) - 10} more; the report has them all")

@@ -1,0 +1,88 @@
+"""What there is to say of one transcript's assembly: losses, limits, expectations, how far to trust it."""
+
+from __future__ import annotations
+
+from contextctl.checks.expectations import Tested, expectation_findings
+from contextctl.checks.losses import Ledger, loss_findings, lost_user_finding, order_findings
+from contextctl.entries import newest_user_entry
+from contextctl.errors import ContextBudgetError
+from contextctl.findings import Finding, Severity, finding
+from contextctl.outcome import AssembledContext
+from contextctl.plan import ContextPlan
+from contextctl.ports import Exactness
+from contextctl.preparation import Prepared
+from contextctl.recording import Transcript
+
+NEAR_LIMIT = (9, 10)
+"""A prompt that nothing was taken from, at or above this share of the budget, is near its limit."""
+
+
+def judge(
+    plan: ContextPlan, prepared: Prepared, assembled: AssembledContext, transcript: Transcript
+) -> list[Finding]:
+    """Every finding about a prompt that was made."""
+    entries = {entry.id: entry for entry in prepared.routed.entries}
+    charges = {i: prepared.charges.measure(entry).upper_tokens for i, entry in entries.items()}
+    names = [section.name for section in plan.sections]
+    ledger = Ledger(
+        entries=entries,
+        charges=charges,
+        locked_tokens={s.plan.name: prepared.charges.upper(s.locked) for s in prepared.sections},
+        places={name: plan.source.place("sections", n) for n, name in enumerate(names)},
+        message_tokens=prepared.message_tokens,
+    )
+    newest = newest_user_entry(entries.values())
+    found = loss_findings(assembled, ledger) + order_findings(assembled, ledger, newest)
+    found += lost_user_finding(assembled, ledger, newest) + _limit_findings(assembled, prepared)
+    tested = Tested(
+        assembled,
+        transcript.messages,
+        prepared.routed.entries,
+        charges,
+        prepared.before.upper_tokens,
+        transcript.id,
+    )
+    return found + expectation_findings(plan, tested)
+
+
+def trust(plan: ContextPlan, prepared: Prepared, transcript: Transcript) -> tuple[Exactness, list[Finding]]:
+    """How far the counts of a transcript can be trusted, and what to say where that is not all the way."""
+    found: list[Finding] = []
+    measure = prepared.before
+    if measure.exactness is Exactness.ESTIMATE:
+        reasons = "; ".join(measure.reasons) or "the tokenizer is not public"
+        found.append(finding("CTX403", f"token counts are estimates: {reasons}"))
+    lacks = [what for what in transcript.lacks if what != "tools" or plan.tools is None]
+    if not lacks:
+        return measure.exactness, found
+    message = f"the recording lacks {' and '.join(lacks)}: every count is a floor"
+    hint = "name the tools in the plan (`tools: tools.json`)" if lacks == ["tools"] else None
+    found.append(finding("CTX407", message, hint=hint))
+    return Exactness.FLOOR, found
+
+
+def _limit_findings(assembled: AssembledContext, prepared: Prepared) -> list[Finding]:
+    tokens, budget = assembled.tokens_upper, assembled.budget_tokens
+    if assembled.status == "over_target":
+        line = prepared.limits.soft_tokens
+        return [finding("CTX111", f"the prompt has {tokens:,} tokens, above the soft line of {line:,}")]
+    if assembled.status == "fits" and tokens * NEAR_LIMIT[1] >= budget * NEAR_LIMIT[0]:
+        return [finding("CTX106", f"nothing is lost yet, at {tokens:,} of {budget:,} tokens")]
+    return []
+
+
+def budget_finding(error: ContextBudgetError, prepared: Prepared) -> Finding:
+    """The finding that says why no prompt could be made."""
+    hint = error.hint
+    by_margin = prepared.before.tokens <= prepared.limits.budget_tokens < prepared.before.upper_tokens
+    if by_margin:
+        hint = f"{hint}; the margin of an estimate decided: name an exact tokenizer to be sure"
+    return finding(
+        error.rule or "CTX101",
+        f"{error.message} (short of {error.missing_tokens:,} tokens)",
+        severity=Severity.ERROR,
+        location=error.location,
+        hint=hint,
+        section=error.section,
+        entry=error.entries[0] if error.entries else None,
+    )

@@ -1,0 +1,78 @@
+"""What goes next when more arrives, and the smallest budget that loses nothing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from contextctl.budget import rooms_for
+from contextctl.plan import ContextPlan
+from contextctl.preparation import Prepared
+from contextctl.report import NextToGo
+from contextctl.strategies.refuse import Refuse
+
+MOST_TOKENS = 2**40
+"""Above every budget; the search for one that loses nothing ends there."""
+
+
+def next_to_go(plan: ContextPlan, prepared: Prepared) -> NextToGo | None:
+    """The oldest entry that may be lost in the section that the newest message went to, and after how many
+    more tokens in that section it goes. None where nothing of it may be lost, or something was already."""
+    if not prepared.routed.entries:
+        return None
+    newest = max(prepared.routed.entries, key=lambda entry: entry.positions[-1]).section
+    index = [section.name for section in plan.sections].index(newest)
+    section = prepared.sections[index]
+    loose = [entry for entry in section.entries if not entry.pinned]
+    if not loose or isinstance(section.strategy, Refuse):
+        return None
+    used = [prepared.charges.upper(other.entries) for other in prepared.sections]
+    if prepared.limits.soft_tokens is not None:
+        left = prepared.limits.soft_tokens - prepared.before.upper_tokens
+    elif plan.unused == "lend":
+        left = prepared.message_tokens - sum(used)
+    else:
+        left = prepared.rooms().room_tokens[index] - used[index]
+    if left < 0:
+        return None
+    oldest = loose[0]
+    place = oldest.messages[0].location
+    return NextToGo(
+        entry=oldest.id,
+        section=newest,
+        line=place.record if place is not None else None,
+        role=oldest.role,
+        tokens=prepared.charges.measure(oldest).tokens,
+        after_tokens=left,
+    )
+
+
+def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
+    """The smallest ``budget_tokens``, reserve included, at which every section fits its room untouched.
+
+    None where no budget does (a share of 0, or counts of messages and turns), or where the model's own
+    input cap is in the way.
+    """
+    needs = [prepared.charges.upper(section.originals.values()) for section in prepared.sections]
+    pinned = prepared.pinned_tokens()
+    shares = [Fraction(section.share) for section in plan.sections]
+    overhead = prepared.overhead.upper_tokens
+    if any(section.max_messages or section.max_turns for section in plan.sections):
+        return None
+
+    def holds(budget: int) -> bool:
+        if prepared.before.upper_tokens > budget:
+            return False
+        if plan.compaction_fraction is not None:
+            return prepared.before.upper_tokens <= budget * Fraction(plan.compaction_fraction)
+        lend = needs if plan.unused == "lend" else None
+        rooms = rooms_for(shares, pinned, budget - overhead, lend).room_tokens
+        return all(need <= room for need, room in zip(needs, rooms, strict=True))
+
+    low, high = prepared.before.upper_tokens, MOST_TOKENS
+    if not holds(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    cap = prepared.limits.max_input_tokens
+    return None if cap is not None and low > cap else low + plan.reserve_output_tokens

@@ -1,0 +1,181 @@
+"""From an assembly to the rows of a report."""
+
+from __future__ import annotations
+
+from contextctl.entries import Entry, text_of
+from contextctl.errors import ContextBudgetError
+from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status
+from contextctl.outlook import lossless_budget, next_to_go
+from contextctl.plan import ContextPlan
+from contextctl.ports import Exactness, MeasuringProvider, ModelProvider
+from contextctl.preparation import Prepared
+from contextctl.report import AssemblyRow, BudgetRow, EntryRow, ModelRow, NoteRow, SectionRow
+from contextctl.sections import Section
+
+EXCERPT_CHARACTERS = 200
+"""How much of an entry's text a report shows where text was asked for."""
+
+
+def model_row(provider: ModelProvider) -> ModelRow:
+    """What a report says of the model; a provider of the caller's own is exact by its own word."""
+    if isinstance(provider, MeasuringProvider):
+        facts = provider.facts
+        return ModelRow(
+            name=facts.name,
+            window_tokens=facts.window_tokens,
+            max_input_tokens=facts.max_input_tokens,
+            max_output_tokens=facts.max_output_tokens,
+            tokenizer=facts.tokenizer,
+            exactness=facts.exactness.value,
+            margin=f"{float(facts.margin):g}",
+        )
+    return ModelRow(
+        name=str(getattr(provider, "name", type(provider).__name__)),
+        window_tokens=provider.context_window_tokens,
+        max_input_tokens=getattr(provider, "max_input_tokens", None),
+        max_output_tokens=getattr(provider, "max_output_tokens", None),
+        tokenizer=type(provider).__name__,
+        exactness=Exactness.EXACT.value,
+        margin="0",
+    )
+
+
+def budget_row(prepared: Prepared) -> BudgetRow:
+    """The numbers of the budget line."""
+    limits = prepared.limits
+    return BudgetRow(
+        limit_tokens=limits.limit_tokens,
+        reserve_output_tokens=limits.reserve_output_tokens,
+        budget_tokens=limits.budget_tokens,
+        soft_tokens=limits.soft_tokens,
+        overhead_tokens=prepared.overhead.tokens,
+        message_budget_tokens=max(0, prepared.message_tokens),
+    )
+
+
+def assembly_row(
+    plan: ContextPlan,
+    prepared: Prepared,
+    result: AssembledContext | ContextBudgetError,
+    *,
+    exactness: Exactness,
+    show_text: bool,
+) -> AssemblyRow:
+    """One assembly. Where it is an error no prompt exists, and what belongs to one is None."""
+    assembled = result if isinstance(result, AssembledContext) else None
+    needs = [prepared.charges.upper(section.entries) for section in prepared.sections]
+    rooms = prepared.rooms(needs=needs if plan.unused == "lend" else None)
+    untouched = assembled is not None and assembled.status == "fits"
+    return AssemblyRow(
+        call=None,
+        status=result.status if isinstance(result, AssembledContext) else _error_status(result),
+        tokens_before=prepared.before.tokens,
+        tokens_after=assembled.tokens if assembled else None,
+        tokens_upper=assembled.tokens_upper if assembled else prepared.before.upper_tokens,
+        headroom_tokens=assembled.budget_tokens - assembled.tokens_upper if assembled else None,
+        missing_tokens=None if isinstance(result, AssembledContext) else result.missing_tokens,
+        joint_tokens=prepared.joint_tokens,
+        pinned_tokens=sum(prepared.pinned_tokens()),
+        overcommitted_tokens=rooms.overcommitted_tokens,
+        exactness=exactness.value,
+        reasons=prepared.before.reasons,
+        history_fingerprint=prepared.history_fingerprint,
+        prompt_fingerprint=assembled.prompt_fingerprint if assembled else None,
+        sections=tuple(
+            _section_row(
+                section, assembled.sections[n] if assembled else None, rooms.room_tokens[n], prepared
+            )
+            for n, section in enumerate(prepared.sections)
+        ),
+        entries=_entry_rows(prepared, assembled, show_text),
+        notes=_note_rows(prepared, assembled) if assembled else (),
+        next_to_go=next_to_go(plan, prepared) if untouched else None,
+        lossless_budget_tokens=lossless_budget(plan, prepared),
+    )
+
+
+def _error_status(error: ContextBudgetError) -> Status:
+    return "refused" if error.refused else "over_budget"
+
+
+def _section_row(
+    section: Section, outcome: SectionOutcome | None, room: int, prepared: Prepared
+) -> SectionRow:
+    allotted = prepared.rooms().allotted_tokens[prepared.sections.index(section)]
+    return SectionRow(
+        name=section.plan.name,
+        share=str(section.plan.share),
+        strategy=section.plan.compaction.strategy,
+        pinned=section.plan.pinned,
+        allotted_tokens=outcome.allotted_tokens if outcome else allotted,
+        room_tokens=outcome.room_tokens if outcome else room,
+        tokens_before=prepared.charges.tokens(section.originals.values()),
+        tokens_after=outcome.tokens_after if outcome else None,
+        entries=len(section.originals),
+        kept=len(outcome.kept) if outcome else None,
+        evicted=len(outcome.evicted) if outcome else None,
+        summarised=len(outcome.summarised) if outcome else None,
+        folded=len(outcome.folded) if outcome else None,
+        trimmed=len(outcome.trimmed) if outcome else None,
+    )
+
+
+def _entry_rows(
+    prepared: Prepared, assembled: AssembledContext | None, show_text: bool
+) -> tuple[EntryRow, ...]:
+    positions: dict[str, int] = {}
+    for position, message in enumerate(assembled.messages if assembled else (), 1):
+        if message.id is not None:
+            positions.setdefault(message.id, position)
+    strategies = {section.plan.name: section.plan.compaction.strategy for section in prepared.sections}
+    rows = []
+    for entry in prepared.routed.entries:
+        fate = assembled.fates[entry.id] if assembled else None
+        rows.append(
+            EntryRow(
+                id=entry.id,
+                section=entry.section,
+                lines=_lines(entry),
+                role=entry.role,
+                tokens=prepared.charges.measure(entry).tokens,
+                pinned=entry.pinned,
+                protected=entry.protected,
+                fate=fate,
+                rule=_rule(entry, fate, strategies[entry.section]),
+                position=positions.get(entry.id) if fate in {Fate.KEPT, Fate.TRIMMED} else None,
+                text=text_of(entry)[:EXCERPT_CHARACTERS] if show_text else None,
+            )
+        )
+    return tuple(rows)
+
+
+def _lines(entry: Entry) -> tuple[int | str, ...]:
+    lines: list[int | str] = []
+    for position, message in zip(entry.positions, entry.messages, strict=True):
+        place = message.location.record if message.location is not None else None
+        lines.append(position if place is None else place)
+    return tuple(lines)
+
+
+def _rule(entry: Entry, fate: Fate | None, strategy: str) -> str | None:
+    if fate is None:
+        return None
+    if fate is Fate.TRIMMED:
+        return "max_entry_tokens"
+    if fate is Fate.KEPT:
+        return "pinned" if entry.pinned else "protected" if entry.protected else None
+    return strategy
+
+
+def _note_rows(prepared: Prepared, assembled: AssembledContext) -> tuple[NoteRow, ...]:
+    positions = {message.id: n for n, message in enumerate(assembled.messages, 1)}
+    return tuple(
+        NoteRow(
+            section=note.section,
+            kind=note.kind or "note",
+            position=positions[note.messages[0].id],
+            tokens=prepared.charges.measure(note).tokens,
+            stands_for=note.stands_for,
+        )
+        for note in assembled.notes
+    )
