@@ -202,6 +202,18 @@ def test_a_broken_first_line_does_not_make_the_file_a_document() -> None:
     assert told(records) == [("CTX010", 1)]
 
 
+def test_a_first_line_that_is_whole_but_too_deep_costs_its_record_only() -> None:
+    records = read("[" * 500 + "]" * 500 + '\n{"a": 2}\n')
+    assert values(records) == [{"a": 2}]
+    assert told(records) == [("CTX010", 1)]
+
+
+def test_many_records_glued_on_one_line_are_all_read() -> None:
+    records = read('{"a": [[]]}' * 20_000)
+    assert len(records.records) == 20_000
+    assert told(records) == [("CTX018", 1)]
+
+
 def test_broken_bytes_in_a_document_are_placed_on_their_line() -> None:
     assert told(read(b'{\n"a": 1,\n"b": "\xe9"\n}\n')) == [("CTX017", 3)]
 

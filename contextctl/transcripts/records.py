@@ -96,7 +96,8 @@ class _Decoder:
             return _Failed(str(error), None)
         except RecursionError:
             return _Failed(_too_deep(), None)
-        if _is_deeper_than(value, MAX_DEPTH, text):
+        brackets = text.count("[", start, end) + text.count("{", start, end)
+        if brackets > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
             return _Failed(_too_deep(), None)
         return _Decoded(value, end, self._repeated, self._non_finite)
 
@@ -129,9 +130,7 @@ def _too_deep() -> str:
     return f"arrays and objects are nested more than {MAX_DEPTH} deep"
 
 
-def _is_deeper_than(value: object, limit: int, text: str) -> bool:
-    if text.count("[") + text.count("{") <= limit:
-        return False
+def _is_deeper_than(value: object, limit: int) -> bool:
     level = [value]
     for _ in range(limit + 1):
         level = [
@@ -194,10 +193,9 @@ def _is_one_document(lines: Sequence[bytes]) -> bool:
     outcome = _Decoder().decode(text, 0)
     if isinstance(outcome, _Decoded):
         return False
-    if first.startswith(b"["):
-        return True
-    ends_open = outcome.position is not None and outcome.position >= len(text)
-    return ends_open and not second.startswith(b"{")
+    if outcome.position is None:
+        return False
+    return first.startswith(b"[") or (outcome.position >= len(text) and not second.startswith(b"{"))
 
 
 class _Reading:

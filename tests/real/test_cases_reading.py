@@ -15,13 +15,7 @@ from contextctl.messages import Message, part_texts
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 
-CHAT_REQUESTS = [
-    "openai-chat-developer-role",
-    "openai-chat-image-url",
-    "openai-chat-legacy-functions",
-    "openai-chat-parallel-tools",
-    "openai-chat-tools",
-]
+CHAT_REQUESTS = ["developer-role", "image-url", "legacy-functions", "parallel-tools", "tools"]
 
 
 def texts(transcript: Transcript) -> list[str]:
@@ -146,7 +140,7 @@ def test_all_tau_bench_conversations_are_read_whole(shared: Path) -> None:
 
 @pytest.mark.parametrize("name", CHAT_REQUESTS)
 def test_chat_requests_are_read_a_transcript_a_line(shared: Path, name: str) -> None:
-    path = shared / f"transcripts/api-requests/{name}.requests.jsonl"
+    path = shared / f"transcripts/api-requests/openai-chat-{name}.requests.jsonl"
     requests = raw_lines(path)
     transcripts = load_transcripts(path)
     assert len(transcripts) == len(requests)
