@@ -143,26 +143,27 @@ def _folders_below(start: str) -> Iterator[Path]:
             continue
         seen.add(real)
         yield folder
-        for entry in _entries(folder):
+        for entry in _entries(folder) or ():
             if not entry.name.startswith(".") and _is_folder(entry.path):
                 (links if entry.is_symlink() else waiting).append(Path(entry.path))
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; nothing where it cannot be listed."""
+def _entries(folder: Path) -> list[os.DirEntry[str]] | None:
+    """What is in a folder, by name; None where it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return []
+        return None
 
 
 def _transcripts_below(start: str) -> Iterator[str]:
     """The transcripts in a folder and below, broken links and folders that cannot be listed included."""
     for folder in _folders_below(start):
-        if not os.access(folder, os.R_OK | os.X_OK):
+        entries = _entries(folder)
+        if entries is None:
             yield str(folder)
-        for entry in _entries(folder):
+        for entry in entries or ():
             is_broken_link = entry.is_symlink() and not _is_folder(entry.path)
             if entry.name.lower().endswith(SUFFIXES) and (_is_file(entry) or is_broken_link):
                 yield entry.path
