@@ -130,8 +130,8 @@ class Message(_Frozen):
 
     ``pinned`` travels on the message, also through ``model_copy``. ``section`` names the plan's section
     it goes to; ``id`` is its own name; ``response_id`` is shared by all messages of one model response.
-    ``protected`` is set on messages of an assembled prompt that no strategy may lose. A message that the
-    engine put in place of others says so by ``kind`` and ``stands_for`` (entry ids). ``location`` is where
+    ``protected`` is set on the messages of an assembled prompt and says whether no strategy may lose them;
+    None on any other message. A message that the engine put in place of others says so by ``kind`` and ``stands_for`` (entry ids). ``location`` is where
     it was read. A plain string is accepted for ``content`` and means one text part.
     """
 
@@ -141,7 +141,7 @@ class Message(_Frozen):
     id: str | None = None
     section: str | None = None
     pinned: bool = False
-    protected: bool = False
+    protected: bool | None = None
     response_id: str | None = None
     kind: Literal["note", "summary"] | None = None
     stands_for: tuple[str, ...] = ()

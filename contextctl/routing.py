@@ -135,16 +135,29 @@ def route(plan: ContextPlan, messages: Sequence[Message], transcript_id: str | N
     """
     grouped, remarks = group(messages)
     router = _Router(plan, messages, transcript_id)
-    newest_user = newest_user_entry(grouped) if plan.protect_last_user else None
+    protected = _protected(grouped, protect_last_user=plan.protect_last_user)
     entries: list[Entry] = []
     for entry in grouped:
         section = plan.sections[router.section(entry.messages[0], entry.positions[0])]
         pinned = entry.pinned or section.pinned
         pinned = pinned or any(not places.isdisjoint(entry.positions) for places in router.pins)
-        carried = any(message.protected for message in entry.messages)
-        protected = entry.pending or entry.id == newest_user or carried
-        entries.append(replace(entry, section=section.name, pinned=pinned, protected=protected))
+        entries.append(replace(entry, section=section.name, pinned=pinned, protected=entry.id in protected))
     return Routed(tuple(entries), remarks, _accepted(router, entries))
+
+
+def _protected(entries: Sequence[Entry], *, protect_last_user: bool) -> frozenset[str]:
+    """Ids of pending calls and of the entry with the newest user turn.
+
+    An assembled prompt stands in plan order, so its newest user turn is the one that it says is protected;
+    one that came after it was assembled counts as newer.
+    """
+    pending = {entry.id for entry in entries if entry.pending}
+    newest = newest_user_entry(entries)
+    carried = {entry.id for entry in entries if any(message.protected for message in entry.messages)}
+    is_new = any(entry.id == newest and entry.messages[0].protected is None for entry in entries)
+    if is_new or not carried:
+        return frozenset(pending | ({newest} if newest is not None and protect_last_user else set()))
+    return frozenset(pending | carried)
 
 
 def _accepted(router: _Router, entries: Sequence[Entry]) -> dict[tuple[str | int, ...], int]:
