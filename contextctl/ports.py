@@ -64,14 +64,24 @@ class Measure:
 
 
 class Tokenizer(Protocol):
-    """Counts the tokens of one text."""
+    """Counts the tokens of one text; ``margin`` is the share by which the true count may be higher."""
 
-    name: str
-    exactness: Exactness
-    margin: Fraction
-    """The share by which the true count may be higher; 0 for an exact tokenizer."""
+    @property
+    def name(self) -> str:
+        """The tokenizer's name in reports."""
+        ...
 
-    def count(self, text: str) -> int:
+    @property
+    def exactness(self) -> Exactness:
+        """How far its counts can be trusted in general."""
+        ...
+
+    @property
+    def margin(self) -> Fraction:
+        """0 for an exact tokenizer."""
+        ...
+
+    def measure(self, text: str) -> Measure:
         """Tokens of the text; special-token text is plain text, a lone surrogate counts as U+FFFD."""
         ...
 

@@ -1,0 +1,1 @@
+"""Models: the registry of windows, caps and framing, and the provider that counts offline."""

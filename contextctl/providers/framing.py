@@ -1,0 +1,176 @@
+"""What a provider adds to the texts of a request: messages, names, tool calls and their results.
+
+The rules are those found on recorded requests with OpenAI's own counts; every constant is in the framing
+profiles of the registry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import ceil
+
+from contextctl.messages import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    RequestSettings,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    part_texts,
+)
+from contextctl.ports import Exactness, Measure, Tokenizer
+from contextctl.providers.registry import Framing
+
+TOOLS_MARGIN = (1, 10)
+"""By how much the JSON text of tool definitions may be too low for what they are charged."""
+
+MEDIA_TOKENS = 1_000
+"""What an audio or file part is charged at least: seconds and pages are not in the message."""
+
+BYTES_PER_TOKEN = 3
+"""Bytes of an audio or file part for a token, where that is more than the least."""
+
+
+class Framer:
+    """Charges messages by one framing profile with one tokenizer. Additive: entries never share tokens."""
+
+    def __init__(self, framing: Framing, tokenizer: Tokenizer) -> None:
+        self._framing = framing
+        self._tokenizer = tokenizer
+
+    def overhead(self, settings: RequestSettings) -> Measure:
+        """The request without messages. Tool definitions and response formats are estimates of their JSON."""
+        measure = Measure.exact(self._framing.request)
+        if settings.tools:
+            measure += self._json_estimate(list(settings.tools), "tool definitions are estimated")
+            measure += Measure.exact(self._framing.tools)
+        if isinstance(settings.tool_choice, dict):
+            measure += self._json_estimate(settings.tool_choice, "the tool choice is estimated")
+        if isinstance(settings.response_format, dict) and "json_schema" in settings.response_format:
+            measure += self._json_estimate(settings.response_format, "the response format is estimated")
+        return measure
+
+    def _json_estimate(self, value: object, reason: str) -> Measure:
+        tokens = self._tokenizer.measure(_compact(value)).upper_tokens
+        upper = ceil(tokens * (TOOLS_MARGIN[0] + TOOLS_MARGIN[1]) / TOOLS_MARGIN[1])
+        return Measure(tokens, upper, Exactness.ESTIMATE, (reason,))
+
+    def entry(self, messages: Sequence[Message]) -> Measure:
+        """What the messages of one entry are charged, calls together with their results."""
+        results = [result for message in messages for result in message.results]
+        charged: list[Measure] = []
+        for message in messages:
+            if message.calls:
+                charged.append(self._with_calls(message, results))
+            elif not message.results or len(message.content) > len(message.results):
+                charged.append(self._plain(message))
+        charged += [self._orphan(result) for result in results]
+        return Measure.total(charged)
+
+    def _text(self, text: str) -> Measure:
+        return self._tokenizer.measure(text) if text else Measure.exact(0)
+
+    def _plain(self, message: Message) -> Measure:
+        framing = self._framing
+        measure = Measure.exact(framing.message + (framing.assistant if message.role == "assistant" else 0))
+        measure += self._content([p for p in message.content if not isinstance(p, ToolResultPart)])
+        if message.name:
+            extra = 0 if message.name == message.role else framing.participant
+            measure += Measure.exact(extra) + self._text(message.name)
+        return measure
+
+    def _content(self, parts: Sequence[object]) -> Measure:
+        """Texts are joined without a separator and counted once; other parts each by their rule."""
+        texts = [text for part in parts if not isinstance(part, OpaquePart) for text in part_texts([part])]
+        return Measure.total([self._text("".join(texts)), *(self._medium(part) for part in parts)])
+
+    def _medium(self, part: object) -> Measure:
+        match part:
+            case ImagePart(detail="low"):
+                return Measure(*[self._framing.image_base] * 2, Exactness.ESTIMATE, ("images are estimated",))
+            case ImagePart():
+                most = self._framing.image_base + self._framing.image_tile * self._framing.image_tiles_most
+                reason = "images of unknown size count as the largest"
+                return Measure(most, most, Exactness.ESTIMATE, (reason,))
+            case AudioPart(data=data) | FilePart(data=data):
+                tokens = max(MEDIA_TOKENS, ceil(len(data) * 3 / 4 / BYTES_PER_TOKEN))
+                return Measure(tokens, tokens, Exactness.ESTIMATE, (f"{part.type} parts are estimated",))
+            case OpaquePart(kind=kind, data=data):
+                tokens = self._text(data).upper_tokens
+                reason = f"parts of kind {kind!r} are counted as their JSON"
+                return Measure(tokens, tokens, Exactness.ESTIMATE, (reason,))
+        return Measure.exact(0)
+
+    def _with_calls(self, message: Message, results: list[ToolResultPart]) -> Measure:
+        """A message with its calls and their results, which are taken off the list."""
+        calls = message.calls
+        answers = [_take(call, results) for call in calls]
+        measure = self._one_call(calls[0], answers[0]) if len(calls) == 1 else self._parallel(calls, answers)
+        if None in answers:
+            reason = "a call without its result is charged as with an empty one"
+            measure += Measure(0, 0, Exactness.ESTIMATE, (reason,))
+        beside = [part for part in message.content if not isinstance(part, ToolCallPart | ToolResultPart)]
+        if any(text for text in part_texts(beside)) or any(not isinstance(p, TextPart) for p in beside):
+            measure += Measure.exact(self._framing.text_beside_calls) + self._content(beside)
+        return measure
+
+    def _one_call(self, call: ToolCallPart, answer: ToolResultPart | None) -> Measure:
+        texts = ["." + call.name, call.name, _compact_arguments(call.arguments)]
+        measure = Measure.exact(self._framing.call) + Measure.total(self._text(text) for text in texts)
+        return measure + self._content(answer.content if answer else ())
+
+    def _parallel(self, calls: Sequence[ToolCallPart], answers: Sequence[ToolResultPart | None]) -> Measure:
+        """Several calls are one call of ``multi_tool_use.parallel`` with one list of results."""
+        uses = ",".join(
+            f'{{"recipient_name":{json.dumps("functions." + call.name, ensure_ascii=False)},'
+            f'"parameters":{_compact_arguments(call.arguments) or "{}"}}}'
+            for call in calls
+        )
+        texts = ["".join(part_texts(answer.content)) for answer in answers if answer]
+        listed = "[" + ", ".join(_listed_result(text) for text in texts) + "]"
+        measure = Measure.exact(self._framing.parallel_calls)
+        measure += self._text(f'{{"tool_uses":[{uses}]}}') + self._text(listed)
+        media = [part for answer in answers if answer for part in answer.content]
+        return measure + Measure.total(self._medium(part) for part in media)
+
+    def _orphan(self, result: ToolResultPart) -> Measure:
+        reason = "a result without its call is charged as a message"
+        measure = Measure(*[self._framing.message] * 2, Exactness.ESTIMATE, (reason,))
+        return measure + self._text(result.name or "") + self._content(result.content)
+
+
+def _take(call: ToolCallPart, results: list[ToolResultPart]) -> ToolResultPart | None:
+    for result in results:
+        if result.call_id == call.id and (call.id is not None or result.name in {None, call.name}):
+            results.remove(result)
+            return result
+    return None
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _parsed(text: str) -> tuple[bool, object]:
+    try:
+        return True, json.loads(text)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _compact_arguments(text: str) -> str:
+    """Arguments as chat serialises them again: compact JSON; as they are where they are not JSON."""
+    is_json, value = _parsed(text)
+    return _compact(value) if is_json else text
+
+
+def _listed_result(text: str) -> str:
+    """One result in the list of parallel results: JSON as Python dumps it, other text as a JSON string."""
+    is_json, value = _parsed(text)
+    if is_json and isinstance(value, dict | list):
+        return json.dumps(value)
+    return text if is_json else json.dumps(text, ensure_ascii=False)

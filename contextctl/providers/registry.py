@@ -1,0 +1,236 @@
+"""The reviewed model registry, and how a name finds its row: by fixed rules, nothing fuzzy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from contextctl.errors import CapabilityError
+from contextctl.plan import ModelOverride
+
+VENDOR_PREFIXES = frozenset(
+    {
+        "openai",
+        "azure",
+        "models",
+        "anthropic",
+        "google",
+        "gemini",
+        "vertex_ai",
+        "bedrock",
+        "openrouter",
+        "mistralai",
+        "mistral",
+        "deepseek",
+        "x-ai",
+        "xai",
+        "qwen",
+        "meta-llama",
+    }
+)
+"""What routers and SDKs put before a model's name, each ended by a slash."""
+
+_BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:anthropic|meta|mistral|amazon)\.(.+?)(?:-v[0-9]+)?(?::[0-9]+)?")
+_FINE_TUNED = re.compile(r"ft:([^:]+):.*")
+_CLAUDE_DOTS = re.compile(r"(claude-[a-z0-9-]*[0-9])\.([0-9].*)")
+_DATED = re.compile(r"(.+?)[-@]([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
+_SHORT_DATED = re.compile(r"(gpt-(?:3\.5-turbo|4|4-32k|4-turbo))-([0-9]{2})([0-9]{2})(?:-preview)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """What a request is charged beside its texts, in tokens; see models.yaml for what each was fitted on.
+
+    ``request``: once. ``message``: each message, role included; ``assistant``: more for an assistant's.
+    ``name``: a participant's name beside its text. ``call``: one tool call with its result beside name,
+    arguments and result; ``parallel_calls``: several at once. ``text_beside_calls``: text in the message of
+    the calls. ``tools``: once where tools are defined.
+    """
+
+    name: str
+    request: int
+    message: int
+    assistant: int
+    call: int
+    parallel_calls: int
+    text_beside_calls: int
+    image_base: int
+    image_tile: int
+    image_tiles_most: int
+    participant: int
+    tools: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """One model of the registry. Tokens; None is unknown, or for the input cap: the window."""
+
+    id: str
+    provider: str
+    context_window: int | None
+    max_output_tokens: int | None
+    tokenizer: str
+    framing: str
+    max_input_tokens: int | None = None
+    aliases: tuple[str, ...] = ()
+    retires: str | None = None
+    moving: bool = False
+    source: str = ""
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Every known model by id, framing profiles by name, and the day all of it was read."""
+
+    verified: str
+    models: Mapping[str, ModelRecord]
+    framings: Mapping[str, Framing]
+
+    def warnings(self, record: ModelRecord) -> tuple[tuple[str, str], ...]:
+        """(rule code, sentence) pairs about a model: retired by the registry's own date, or moving."""
+        found = []
+        if record.retires is not None and record.retires <= self.verified:
+            found.append(("CTX404", f"{record.id} is retired since {record.retires}"))
+        if record.moving:
+            found.append(("CTX405", f"{record.id} is an alias whose model changes over time"))
+        return tuple(found)
+
+
+@cache
+def registry() -> Registry:
+    """The registry that contextctl ships, read once."""
+    file = resources.files("contextctl.providers") / "models.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data = yaml.load(file.read_bytes(), Loader=loader)  # a safe loader, in C where there is one
+    models = {}
+    for row in data["models"]:
+        record = ModelRecord(**{**row, "aliases": tuple(row.get("aliases", ()))})
+        models[record.id] = record
+    return Registry(data["verified"], models, _framings(data["framings"]))
+
+
+def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
+    framings: dict[str, Framing] = {}
+    for name, row in rows.items():
+        numbers = {("participant" if key == "name" else key): n for key, n in row.items() if key != "like"}
+        if "like" in row:
+            framings[name] = replace(framings[row["like"]], name=name, **numbers)
+        else:
+            framings[name] = Framing(name=name, **numbers)
+    return framings
+
+
+def find_model(name: str, overrides: Mapping[str, ModelOverride] | None = None) -> ModelRecord:
+    """The record of a model name, as the plan's ``overrides`` change it.
+
+    Found are: an override; an exact id or listed alias; the same behind a vendor's prefix, in Bedrock's,
+    Vertex's or OpenRouter's spelling or as a fine-tuned model's base; and each of these with a real date
+    behind it. Names are case-sensitive. Raises :class:`~contextctl.errors.CapabilityError` (CTX401).
+    """
+    overrides = overrides or {}
+    if name in overrides:
+        return _overridden(name, overrides, ())
+    for candidate in _spellings(name):
+        if candidate in overrides:
+            return _overridden(candidate, overrides, ())
+        record = _listed(candidate)
+        if record is not None:
+            return record
+    raise _unknown(name, overrides)
+
+
+def _listed(name: str) -> ModelRecord | None:
+    models = registry().models
+    if name in models:
+        return models[name]
+    return next((record for record in models.values() if name in record.aliases), None)
+
+
+def _spellings(name: str) -> list[str]:
+    """The name and what it may stand for, nearest first."""
+    found = [name]
+
+    def add(candidate: str) -> None:
+        if candidate not in found:
+            found.append(candidate)
+
+    for known in found:
+        prefix, slash, rest = known.partition("/")
+        if slash and prefix in VENDOR_PREFIXES:
+            add(rest)
+        for expression in (_BEDROCK, _FINE_TUNED):
+            match = expression.fullmatch(known)
+            if match:
+                add(match.group(1))
+        match = _CLAUDE_DOTS.fullmatch(known)
+        if match:
+            add(f"{match.group(1)}-{match.group(2)}")
+        match = _DATED.fullmatch(known)
+        if match and _is_date(*match.group(2, 3, 4)):
+            add(match.group(1))
+        match = _SHORT_DATED.fullmatch(known)
+        if match and _is_date("2024", *match.group(2, 3)):
+            add(match.group(1))
+    return found
+
+
+def _is_date(year: str, month: str, day: str) -> bool:
+    try:
+        return 2020 <= date(int(year), int(month), int(day)).year <= 2035
+    except ValueError:
+        return False
+
+
+def _overridden(name: str, overrides: Mapping[str, ModelOverride], seen: tuple[str, ...]) -> ModelRecord:
+    override = overrides[name]
+    if name in seen:
+        chain = " -> ".join((*seen, name))
+        raise CapabilityError(f"models: `same_as` goes in a circle: {chain}", rule="CTX401")
+    if override.same_as is not None:
+        if override.same_as in overrides and override.same_as != name:
+            base = _overridden(override.same_as, overrides, (*seen, name))
+        else:
+            rest = {key: item for key, item in overrides.items() if key != name}
+            base = find_model(override.same_as, rest)
+    else:
+        base = _base(name)
+    record = replace(base, id=name, aliases=(), notes="changed by the plan")
+    for key in ("context_window", "max_input_tokens", "max_output_tokens", "tokenizer", "framing"):
+        value = getattr(override, key)
+        if value is not None:
+            record = replace(record, **{key: value})
+    if override.context_window is not None and override.max_input_tokens is None:
+        record = replace(record, max_input_tokens=None)
+    return record
+
+
+def _base(name: str) -> ModelRecord:
+    """What an override starts from that names no model: the registry's row, else an open model."""
+    for candidate in _spellings(name):
+        record = _listed(candidate)
+        if record is not None:
+            return record
+    return ModelRecord(name, "plan", None, None, "open-model-estimate", "plain", source="plan")
+
+
+def _unknown(name: str, overrides: Mapping[str, ModelOverride]) -> CapabilityError:
+    known = [*overrides, *registry().models]
+    near = get_close_matches(name.strip().lower(), known, n=3, cutoff=0.0)
+    why = ""
+    if name != name.strip() or (name.lower() in known and name not in known):
+        why = "; names are case-sensitive and have no blanks around them"
+    hint = (
+        f"nearest: {', '.join(near)}{why}; or say in the plan\n"
+        f"    models:\n      {name.strip()!r}: {{same_as: {near[0]}}}\n"
+        f"  or  {name.strip()!r}: {{context_window: 131072, tokenizer: o200k_base}}"
+    )
+    return CapabilityError(f"unknown model {name!r}", hint=hint, rule="CTX401")
