@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from math import ceil
 
 from contextctl.messages import (
@@ -25,8 +26,9 @@ from contextctl.messages import (
 from contextctl.ports import Exactness, Measure, Tokenizer
 from contextctl.providers.registry import Framing
 
-TOOLS_MARGIN = (1, 10)
-"""By how much the JSON text of tool definitions may be too low for what they are charged."""
+JSON_SHARE, JSON_SHARE_UPPER = Fraction(65, 100), Fraction(95, 100)
+"""Tool definitions are charged this share of their JSON text's tokens, beside the profile's ``tools``: the
+median over 344 recorded requests with tools, and what is too low on at most 1% of them."""
 
 MEDIA_TOKENS = 1_000
 """What an audio or file part is charged at least: seconds and pages are not in the message."""
@@ -46,8 +48,8 @@ class Framer:
         """The request without messages. Tool definitions and response formats are estimates of their JSON."""
         measure = Measure.exact(self._framing.request)
         if settings.tools:
-            measure += self._json_estimate(list(settings.tools), "tool definitions are estimated")
             measure += Measure.exact(self._framing.tools)
+            measure += self._json_estimate(list(settings.tools), "tool definitions are estimated")
         if isinstance(settings.tool_choice, dict):
             measure += self._json_estimate(settings.tool_choice, "the tool choice is estimated")
         if isinstance(settings.response_format, dict) and "json_schema" in settings.response_format:
@@ -55,9 +57,9 @@ class Framer:
         return measure
 
     def _json_estimate(self, value: object, reason: str) -> Measure:
-        tokens = self._tokenizer.measure(_compact(value)).upper_tokens
-        upper = ceil(tokens * (TOOLS_MARGIN[0] + TOOLS_MARGIN[1]) / TOOLS_MARGIN[1])
-        return Measure(tokens, upper, Exactness.ESTIMATE, (reason,))
+        tokens = self._tokenizer.measure(_compact(value))
+        best, most = ceil(tokens.tokens * JSON_SHARE), ceil(tokens.upper_tokens * JSON_SHARE_UPPER)
+        return Measure(best, most, Exactness.ESTIMATE, (reason,))
 
     def entry(self, messages: Sequence[Message]) -> Measure:
         """What the messages of one entry are charged, calls together with their results."""
