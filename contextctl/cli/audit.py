@@ -144,9 +144,13 @@ def _provider(plan: ContextPlan, chosen: Chosen) -> ModelProvider | Callable[[Tr
     """One provider for all, or a chooser by the recording's own model."""
     from contextctl.providers.offline import offline_provider
 
-    def provider(name: str) -> ModelProvider:
+    def provider(name: str, warnings: tuple[tuple[str, str], ...] = ()) -> ModelProvider:
         return offline_provider(
-            name, window_tokens=chosen.window, tokenizer=chosen.tokenizer, overrides=plan.models
+            name,
+            window_tokens=chosen.window,
+            tokenizer=chosen.tokenizer,
+            overrides=plan.models,
+            warnings=warnings,
         )
 
     named = chosen.model or plan.model
@@ -154,7 +158,10 @@ def _provider(plan: ContextPlan, chosen: Chosen) -> ModelProvider | Callable[[Tr
         return provider(named)
 
     def choose(transcript: Transcript) -> ModelProvider:
-        return provider(transcript.model or DEFAULT_MODEL)
+        if transcript.model is not None:
+            return provider(transcript.model)
+        said = f"neither option, plan nor recording names a model: {DEFAULT_MODEL} is assumed (--model)"
+        return provider(DEFAULT_MODEL, (("CTX408", said),))
 
     return choose
 

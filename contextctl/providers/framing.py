@@ -93,7 +93,8 @@ class Framer:
     def _medium(self, part: object) -> Measure:
         match part:
             case ImagePart(detail="low"):
-                return Measure(*[self._framing.image_base] * 2, Exactness.ESTIMATE, ("images are estimated",))
+                low = self._framing.image_base
+                return Measure(low, low, Exactness.ESTIMATE, ("images are estimated",))
             case ImagePart():
                 most = self._framing.image_base + self._framing.image_tile * self._framing.image_tiles_most
                 reason = "images of unknown size count as the largest"
@@ -141,7 +142,7 @@ class Framer:
 
     def _orphan(self, result: ToolResultPart) -> Measure:
         reason = "a result without its call is charged as a message"
-        measure = Measure(*[self._framing.message] * 2, Exactness.ESTIMATE, (reason,))
+        measure = Measure(self._framing.message, self._framing.message, Exactness.ESTIMATE, (reason,))
         return measure + self._text(result.name or "") + self._content(result.content)
 
 

@@ -1,0 +1,333 @@
+"""The text report: the verdict first, then the budget, the sections, what was lost and why."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from contextctl.findings import Finding, Severity
+from contextctl.outcome import Fate
+from contextctl.report import AssemblyRow, AuditReport, SectionRow, TranscriptReport
+from contextctl.reports import RenderOptions
+from contextctl.reports.tables import Cell, Column, table
+from contextctl.reports.visible import guard_lines, visible
+
+VERDICTS = {
+    "fits": ("FITS", "bold green"),
+    "compacted": ("COMPACTED", "bold yellow"),
+    "over_target": ("OVER TARGET", "bold yellow"),
+    "over_budget": ("OVER BUDGET", "bold red"),
+    "refused": ("REFUSED", "bold red"),
+}
+"""Status -> what it is called, and its colour."""
+
+STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208"})
+MOST_ROWS = 20
+"""Transcripts shown in a run of many, worst first, unless every one is asked for."""
+
+BAR_CELLS = 10
+
+
+def render(report: AuditReport, options: RenderOptions) -> str:
+    """The whole report; ends in a line feed, no line in a blank."""
+    screen = _Screen(options)
+    lines = screen.report(report)
+    return screen.printed(lines)
+
+
+def number(value: int | None) -> str:
+    """Thousands with commas; a dash for what there is not."""
+    return "-" if value is None else f"{value:,}"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 entry``, ``2 entries``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+class _Screen:
+    """One rendering: lines of styled text, made with the same options."""
+
+    def __init__(self, options: RenderOptions) -> None:
+        self.options = options
+        self.width = options.width if options.terminal else None
+
+    def printed(self, lines: Sequence[Text]) -> str:
+        """The lines as text, with escapes only where colour was asked for."""
+        buffer = io.StringIO()
+        console = Console(
+            file=buffer,
+            width=self.width or 1_000_000,
+            color_system="standard" if self.options.color else None,
+            force_terminal=self.options.color,
+            no_color=not self.options.color,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            legacy_windows=False,
+        )
+        for line in lines:
+            console.print(line, soft_wrap=self.width is None, overflow="fold")
+        return guard_lines("\n".join(line.rstrip() for line in buffer.getvalue().split("\n")))
+
+    def report(self, report: AuditReport) -> list[Text]:
+        lines: list[Text] = []
+        if report.plan.path.startswith("preset:"):
+            lines.append(Text(f"plan {visible(report.plan.path)}"))
+        if len(report.transcripts) == 1:
+            lines += self.one(report, report.transcripts[0])
+        else:
+            lines += self.many(report)
+        lines += self.findings(self._worth_saying(report))
+        lines.append(Text())
+        return [*lines, self.closing(report)]
+
+    def _worth_saying(self, report: AuditReport) -> list[Finding]:
+        """Errors only where it is quiet; losses of a single transcript are told with its sections."""
+        found = list(report.all_findings())
+        if self.options.verbosity < 0:
+            return [item for item in found if item.severity is Severity.ERROR]
+        if len(report.transcripts) == 1:
+            found = [item for item in found if item.code not in LOSS_CODES]
+        return found
+
+    def one(self, report: AuditReport, transcript: TranscriptReport) -> list[Text]:
+        if not transcript.assemblies:
+            return [Text("NOT AUDITED", "bold red").append(f"  {visible(transcript.path)}", "not bold")]
+        lines: list[Text] = []
+        for row in transcript.assemblies:
+            lines.append(self.verdict(transcript, row))
+            if self.options.verbosity >= 0:
+                lines += [self.budget(report, transcript), Text(), *self.sections(row)]
+                lines += self.losses(transcript, row)
+            if self.options.verbosity > 0:
+                lines += [Text(), *self.ledger(row)]
+        return lines
+
+    def verdict(self, transcript: TranscriptReport, row: AssemblyRow) -> Text:
+        name, style = VERDICTS[row.status]
+        assert transcript.budget is not None
+        budget = number(transcript.budget.budget_tokens)
+        about = "" if row.exactness == "exact" else f" ({row.exactness})"
+        if row.tokens_upper != (row.tokens_before if row.tokens_after is None else row.tokens_after):
+            about = f" ({row.exactness}, up to {number(row.tokens_upper)})"
+        if row.tokens_after is None:
+            short = number(row.missing_tokens)
+            said = f"{number(row.tokens_before)} tokens{about} for a budget of {budget}, {short} short"
+        else:
+            said = f"{number(row.tokens_after)} of {budget} tokens{about}, {number(row.headroom_tokens)} left"
+        text = Text(name, style)
+        return text.append(f"  {visible(transcript.path)}: {said}", "not bold default")
+
+    def budget(self, report: AuditReport, transcript: TranscriptReport) -> Text:
+        budget, model = transcript.budget, transcript.model
+        assert budget is not None
+        assert model is not None
+        parts = [f"limit {number(budget.limit_tokens)}", f"reserve {number(budget.reserve_output_tokens)}"]
+        if budget.budget_tokens < budget.limit_tokens - budget.reserve_output_tokens:
+            parts.append(f"input cap {number(model.max_input_tokens)}")
+        parts.append(f"budget {number(budget.budget_tokens)}")
+        if budget.soft_tokens is not None:
+            parts.append(f"soft line {number(budget.soft_tokens)}")
+        parts.append(f"overhead {number(budget.overhead_tokens)}")
+        parts.append(f"messages may use {number(budget.message_budget_tokens)}")
+        changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
+        plan = report.plan.name or report.plan.path
+        return Text(
+            f"{', '.join(parts)}\n{model.name} ({model.tokenizer}, {model.exactness}), "
+            f"plan {visible(plan)}{visible(changed)}",
+            "dim",
+        )
+
+    def sections(self, row: AssemblyRow) -> list[Text]:
+        columns = [
+            Column("section", folds=True),
+            Column("share", right=True, leaves=3),
+            Column("room", right=True),
+            Column("before", right=True),
+            Column("after", right=True),
+            Column("kept", right=True),
+            Column("lost", right=True),
+            Column("use of room", leaves=1),
+            Column("strategy", leaves=2),
+        ]
+        return table(columns, [self._section(section) for section in row.sections], self.width)
+
+    def _section(self, section: SectionRow) -> list[Cell]:
+        lost_style = "yellow" if section.lost else ""
+        strategy = "pinned" if section.pinned else section.strategy
+        kept = "-" if section.kept is None else f"{section.kept:,}/{section.entries:,}"
+        if section.empty:
+            kept = "empty"
+        return [
+            Cell(visible(section.name)),
+            Cell(section.share),
+            Cell(number(section.room_tokens)),
+            Cell(number(section.tokens_before)),
+            Cell(number(section.tokens_after)),
+            Cell(kept),
+            Cell("-" if section.kept is None else number(section.lost), lost_style),
+            Cell(self._bar(section)),
+            Cell(visible(strategy)),
+        ]
+
+    def _bar(self, section: SectionRow) -> str:
+        """How much of its room a section uses, as a bar and in percent."""
+        used = section.tokens_before if section.tokens_after is None else section.tokens_after
+        room = section.room_tokens or 0
+        if not room:
+            return ""
+        cells = min(BAR_CELLS, max(int(used > 0), used * BAR_CELLS // room))
+        blocks = self.options.terminal and self.options.unicode
+        full, rest = ("\u2588", "\u2591") if blocks else ("#", ".")
+        return full * cells + rest * (BAR_CELLS - cells) + f" {100 * used // room}%"
+
+    def losses(self, transcript: TranscriptReport, row: AssemblyRow) -> list[Text]:
+        lines = [
+            Text("lost  ", "yellow").append(visible(item.message), "not yellow")
+            for item in transcript.findings
+            if item.code in LOSS_CODES
+        ]
+        if row.next_to_go is not None:
+            going = row.next_to_go
+            where = f"line {going.line}" if going.line is not None else going.entry
+            lines.append(
+                Text(
+                    f"Next to go: {where} ({going.role}, {number(going.tokens)} tokens), "
+                    f"after {number(going.after_tokens)} more tokens"
+                )
+            )
+        if row.lossless_budget_tokens is not None:
+            lines.append(Text(f"Smallest budget that loses nothing: {number(row.lossless_budget_tokens)}"))
+        return [Text(), *lines] if lines else []
+
+    def ledger(self, row: AssemblyRow) -> list[Text]:
+        columns = [
+            Column("entry", folds=True),
+            Column("line", right=True),
+            Column("section", folds=True, leaves=2),
+            Column("role"),
+            Column("tokens", right=True),
+            Column("fate"),
+            Column("rule", leaves=1),
+        ]
+        rows = []
+        for entry in row.entries:
+            fate = entry.fate.value if entry.fate is not None else "-"
+            style = "" if entry.fate in {Fate.KEPT, None} else "yellow"
+            first, *more = entry.lines
+            lines = f"{first}+{len(more)}" if more else str(first)
+            cells = [entry.id, lines, entry.section, entry.role, number(entry.tokens)]
+            rows.append([*(Cell(visible(cell)) for cell in cells), Cell(fate, style), Cell(entry.rule or "")])
+        lines_of_table = table(columns, rows, self.width)
+        texts = [
+            Text(f"  | {entry.id}: {visible(entry.text)}".replace(entry.id, visible(entry.id), 1), "dim")
+            for entry in row.entries
+            if entry.text is not None
+        ]
+        return [*lines_of_table, *texts]
+
+    def many(self, report: AuditReport) -> list[Text]:
+        if not report.transcripts:
+            return [Text("NOTHING AUDITED", "bold red")]
+        before = sorted(row.tokens_before for row in report.assemblies)
+        plan = report.plan.name or report.plan.path
+        lines = [self._tally(report).append(f"  plan {visible(plan)}", "not bold default")]
+        if self.options.verbosity < 0:
+            return lines
+        if before:
+            middle = before[(len(before) - 1) // 2]
+            lines.append(Text(f"tokens before: median {number(middle)}, most {number(before[-1])}", "dim"))
+        ranked = sorted(report.transcripts, key=_rank)
+        shown = ranked if self.options.verbosity > 0 else ranked[:MOST_ROWS]
+        lines += [Text(), *self._transcripts(shown)]
+        if len(shown) < len(ranked):
+            lines.append(Text(f"... and {len(ranked) - len(shown)} more; -v shows every one", "dim"))
+        if self.options.verbosity > 0:
+            for transcript in ranked:
+                lines += [Text(), *self.one(report, transcript)]
+        return lines
+
+    def _tally(self, report: AuditReport) -> Text:
+        said = []
+        for status, (name, _) in reversed(VERDICTS.items()):
+            count = sum(row.status == status for row in report.assemblies)
+            said += [f"{count:,} {name.lower()}"] if count else []
+        unread = sum(not transcript.assemblies for transcript in report.transcripts)
+        said += [f"{unread:,} not audited"] if unread else []
+        worst = next((name for name in reversed(VERDICTS) if VERDICTS[name][0].lower() in said[0]), "fits")
+        style = "bold red" if unread else VERDICTS[worst][1]
+        return Text(f"{counted(len(report.transcripts), 'transcript')}: {', '.join(said)}", style)
+
+    def _transcripts(self, transcripts: Sequence[TranscriptReport]) -> list[Text]:
+        columns = [
+            Column("verdict"),
+            Column("before", right=True),
+            Column("after", right=True),
+            Column("headroom", right=True),
+            Column("lost", right=True),
+            Column("transcript", folds=True),
+        ]
+        rows = []
+        for transcript in transcripts:
+            name = visible(transcript.path)
+            if not transcript.path.rsplit("/", 1)[-1].startswith(transcript.id):
+                name += f" {visible(transcript.id)}"
+            for row in transcript.assemblies:
+                verdict, style = VERDICTS[row.status]
+                left = -(row.missing_tokens or 0) if row.tokens_after is None else row.headroom_tokens
+                lost = sum(entry.fate not in {Fate.KEPT, None} for entry in row.entries)
+                cells = [number(row.tokens_before), number(row.tokens_after), number(left)]
+                cells.append("-" if row.tokens_after is None else number(lost))
+                rows.append([Cell(verdict, style), *(Cell(cell) for cell in cells), Cell(name)])
+            if not transcript.assemblies:
+                rows.append([Cell("NOT AUDITED", "bold red"), *([Cell("-")] * 4), Cell(name)])
+        return table(columns, rows, self.width)
+
+    def findings(self, found: Sequence[Finding]) -> list[Text]:
+        """Three parts each: where and what, the numbers, the way out; the same kind many times is one."""
+        lines: list[Text] = []
+        ordered = sorted(found, key=lambda item: (-item.severity.weight, item.code))
+        for (severity, code), group in groupby(ordered, key=lambda item: (item.severity, item.code)):
+            items = list(group)
+            if len(items) > 3 and severity is not Severity.ERROR and self.options.verbosity < 1:
+                places = ", ".join(visible(str(item.location)) for item in items[:2])
+                title = Text(f"{len(items):,} times, first {places}, ...: ")
+                title.append(f"{severity.value} {code} {items[0].name}", STYLES[severity])
+                lines += [Text(), title, Text(f"  {visible(items[0].message)}"), *self._hint(items[0])]
+                continue
+            for item in items:
+                title = Text(f"{visible(str(item.location))}: ")
+                title.append(f"{severity.value} {code} {item.name}", STYLES[severity])
+                lines += [Text(), title, Text(f"  {visible(item.message)}"), *self._hint(item)]
+        return lines
+
+    def _hint(self, item: Finding) -> list[Text]:
+        return [
+            Text(f"  fix: {visible(line)}" if n == 0 else f"  {line}")
+            for n, line in enumerate((item.hint or "").splitlines())
+        ]
+
+    def closing(self, report: AuditReport) -> Text:
+        severities = report.severities()
+        said = ", ".join(counted(severities[item.value], item.value) for item in Severity)
+        code = report.exit_code
+        style = "bold green" if code == 0 else "bold red"
+        transcripts = counted(len(report.transcripts), "transcript")
+        return Text(f"{transcripts}; {said}; ").append(f"exit {code} ({report.exit_name})", style)
+
+
+def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
+    """Not audited first, then over budget by what is missing, then by what was lost, then by path."""
+    if not transcript.assemblies:
+        return (0, 0, transcript.path, transcript.id)
+    missing = max(row.missing_tokens or 0 for row in transcript.assemblies)
+    if missing:
+        return (1, -missing, transcript.path, transcript.id)
+    lost = max(row.tokens_before - (row.tokens_after or 0) for row in transcript.assemblies)
+    return (2, -lost, transcript.path, transcript.id)
