@@ -6,7 +6,9 @@ quotes a message of a conversation.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
@@ -37,6 +39,21 @@ class Location:
         if self.line is None or self.index is None:
             return self.line
         return f"{self.line}:{self.index}"
+
+
+def shown_name(path: str) -> str:
+    """A file's name as reports show it: ``/`` between folders, read as UTF-8 whatever the locale says.
+
+    A name that is shown already stays as it is.
+    """
+    with suppress(UnicodeEncodeError):
+        path = os.fsencode(path).decode("utf-8", "surrogateescape")
+    return path.replace(os.sep, "/")
+
+
+def native_name(path: str) -> str:
+    """The name by which the system opens what :func:`shown_name` shows."""
+    return os.fsdecode(path.encode("utf-8", "surrogateescape"))
 
 
 @dataclass(frozen=True, slots=True)

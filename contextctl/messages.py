@@ -131,8 +131,9 @@ class Message(_Frozen):
     ``pinned`` travels on the message, also through ``model_copy``. ``section`` names the plan's section
     it goes to; ``id`` is its own name; ``response_id`` is shared by all messages of one model response.
     ``protected`` is set on the messages of an assembled prompt and says whether no strategy may lose them;
-    None on any other message. A message that the engine put in place of others says so by ``kind`` and ``stands_for`` (entry ids). ``location`` is where
-    it was read. A plain string is accepted for ``content`` and means one text part.
+    None on any other message. A message that the engine put in place of others says so by ``kind`` and
+    ``stands_for`` (entry ids). ``location`` is where it was read. A plain string is accepted for
+    ``content`` and means one text part.
     """
 
     role: str

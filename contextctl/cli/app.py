@@ -13,7 +13,7 @@ from contextctl.cli.exits import INTERNAL, INTERRUPTED, PIPE, USAGE, code_of, to
 from contextctl.cli.models import models_command
 from contextctl.cli.presets import presets_command
 from contextctl.cli.schema import schema_command
-from contextctl.cli.streams import silence_stdout, write_note, write_out
+from contextctl.cli.streams import ReaderGoneError, silence_stdout, write_note, write_out
 from contextctl.errors import ContextctlError
 
 app = typer.Typer(
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     """
     try:
         return _run(list(argv))
-    except BrokenPipeError:
+    except ReaderGoneError:
         silence_stdout()
         return PIPE
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def _run(argv: list[str]) -> int:
         return error.exit_code
     except typer.Abort:
         return INTERRUPTED
-    except BrokenPipeError:
+    except ReaderGoneError:
         raise
     except Exception as error:  # noqa: BLE001  # the single boundary: whatever else is raised is a bug
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):

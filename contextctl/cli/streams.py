@@ -12,6 +12,10 @@ from contextctl.errors import UsageError
 from contextctl.reports.visible import guard_lines, visible
 
 
+class ReaderGoneError(Exception):
+    """Whoever read our output has closed it; no ``OSError``, which the command-line library would take."""
+
+
 def write_out(text: str) -> None:
     """The report on stdout, as UTF-8 whatever the locale says."""
     _write(sys.stdout, text)
@@ -24,13 +28,17 @@ def write_note(text: str) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.flush()
-    buffer = getattr(stream, "buffer", None)
-    if buffer is None:
-        stream.write(text)
-    else:
-        buffer.write(text.encode("utf-8", "backslashreplace"))
-        buffer.flush()
+    """Raises :class:`ReaderGoneError` where nobody reads any more."""
+    try:
+        stream.flush()
+        buffer = getattr(stream, "buffer", None)
+        if buffer is None:
+            stream.write(text)
+        else:
+            buffer.write(text.encode("utf-8", "backslashreplace"))
+            buffer.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError from None
 
 
 def write_file(path: str, text: str) -> None:

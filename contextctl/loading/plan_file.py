@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from contextctl.errors import Location, PlanError, Problem
+from contextctl.errors import Location, PlanError, Problem, native_name, shown_name
 from contextctl.loading.yaml_reader import Ambiguous, YamlDocument, read_yaml
 from contextctl.plan import (
     CompactionPlan,
@@ -66,7 +66,7 @@ def load_plan(source: str | os.PathLike[str], *, strategies: Iterable[str] = ())
     ``strategies`` names strategies beside the built-in ones. Raises :class:`~contextctl.errors.PlanError`
     with every problem of the file at once, each with file, line and column.
     """
-    shown = os.fspath(source).replace(os.sep, "/")
+    shown = shown_name(os.fspath(source)).removeprefix("./")
     data, folder = _read(shown)
     document = read_yaml(data, shown)
     own = tuple(strategies)
@@ -93,7 +93,8 @@ def _read(shown: str) -> tuple[bytes, Path | None]:
             raise PlanError([Problem("CTX009", f"there is no preset {name!r}", Location(shown), hint)])
         return (resources.files("contextctl") / "presets" / f"{name}.yaml").read_bytes(), None
     try:
-        return Path(shown).read_bytes(), Path(shown).parent
+        native = Path(native_name(shown))
+        return native.read_bytes(), native.parent
     except OSError as error:
         reason = error.strerror or "cannot be read"
         hint = f"name a .yaml file, or {PRESET_PREFIX}{preset_names()[0]}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from contextctl.errors import Location, TranscriptError
+from contextctl.errors import Location, TranscriptError, native_name, shown_name
 from contextctl.findings import Finding, finding, from_problem
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
@@ -84,7 +84,7 @@ def _search(arguments: Sequence[str]) -> tuple[tuple[str, ...], list[TranscriptF
         if not names:
             problems.append(_failure(argument, *_why_nothing(argument)))
         for name in names:
-            real = name if name == STDIN else os.path.realpath(name)
+            real = name if name == STDIN else os.path.realpath(native_name(name))
             if real not in seen:
                 seen.add(real)
                 found.append(name)
@@ -109,7 +109,7 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 def shown_path(path: str) -> str:
     """A path as reports show it: ``/`` between folders, no leading ``./``, otherwise as it was given."""
-    return PurePath(path).as_posix()
+    return shown_name(PurePath(path).as_posix())
 
 
 def _is_folder(name: str) -> bool:
@@ -189,7 +189,7 @@ def _read_bytes(name: str) -> bytes:
     if name == STDIN:
         raise transcript_error(_failure(name, "standard input was not given", "name a file").findings)
     try:
-        return Path(name).read_bytes()
+        return Path(native_name(name)).read_bytes()
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         message = f"the file cannot be read: {reason}"

@@ -23,11 +23,12 @@ def _list(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
-def _object(optional: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with these keys and no others; all but ``text`` are required."""
     return {
         "type": "object",
         "properties": properties,
-        "required": [name for name in properties if name not in optional],
+        "required": [name for name in properties if name != "text"],
         "additionalProperties": False,
     }
 
@@ -163,7 +164,6 @@ def _section() -> dict[str, Any]:
 
 def _entry() -> dict[str, Any]:
     return _object(
-        ("text",),
         id=TEXT,
         section=TEXT,
         messages=_list({"type": ["integer", "string"]}),
