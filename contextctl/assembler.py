@@ -63,7 +63,7 @@ class ContextAssembler:
         ruler = Ruler(self.provider)
         routed = route(self.plan, history, transcript_id)
         charges = Charges(ruler, routed.entries)
-        before = ruler.prompt(history)
+        before = ruler.history(history, map(charges.measure, routed.entries))
         entries_tokens = charges.tokens(routed.entries)
         sections = tuple(
             lock(section, strategy, routed.of(section.name))

@@ -29,7 +29,10 @@ class Exactness(StrEnum):
     @property
     def rank(self) -> int:
         """0 for exact, growing with doubt."""
-        return list(Exactness).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {exactness: rank for rank, exactness in enumerate(Exactness)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,12 @@ class Measure:
     reasons: tuple[str, ...] = ()
 
     def __add__(self, other: Measure) -> Measure:
+        tokens, upper = self.tokens + other.tokens, self.upper_tokens + other.upper_tokens
+        if other.exactness is Exactness.EXACT:
+            return Measure(tokens, upper, self.exactness, self.reasons)
         worst = max(self.exactness, other.exactness, key=lambda exactness: exactness.rank)
         reasons = self.reasons + tuple(reason for reason in other.reasons if reason not in self.reasons)
-        return Measure(self.tokens + other.tokens, self.upper_tokens + other.upper_tokens, worst, reasons)
+        return Measure(tokens, upper, worst, reasons)
 
     @classmethod
     def exact(cls, tokens: int) -> Measure:
@@ -128,6 +134,11 @@ class MeasuringProvider(ModelProvider, Protocol):
     @property
     def facts(self) -> ModelFacts:
         """What a report says of this model."""
+        ...
+
+    @property
+    def additive(self) -> bool:
+        """True where a prompt's tokens are the overhead and what each entry is charged, nothing more."""
         ...
 
     def measure_overhead(self) -> Measure:

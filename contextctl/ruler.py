@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from contextctl.entries import Entry
 from contextctl.messages import Message
@@ -39,6 +39,12 @@ class Ruler:
             return self._measuring.measure_prompt(messages)
         missing = self.overhead.tokens - self._bare
         return Measure.exact(self._provider.count_tokens(messages) + missing)
+
+    def history(self, messages: Sequence[Message], charges: Iterable[Measure]) -> Measure:
+        """T of messages whose entries are charged so: summed where that is all there is to it."""
+        if self._measuring is not None and self._measuring.additive:
+            return self.overhead + Measure.total(charges)
+        return self.prompt(messages)
 
     def charge(self, items: Sequence[Entry] | Sequence[Message]) -> int:
         """Tokens of entries or messages as the engine judges them: margin included, overhead not.

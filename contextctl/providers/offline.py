@@ -44,6 +44,11 @@ class OfflineProvider:
         """Tokens of the request without messages."""
         return self.measure_overhead().tokens
 
+    @property
+    def additive(self) -> bool:
+        """True: no framing profile so far merges text of neighbours."""
+        return True
+
     @cached_property
     def _framer(self) -> Framer:
         return Framer(registry().framings[self.record.framing], find_tokenizer(self.record.tokenizer))

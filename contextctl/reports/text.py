@@ -257,10 +257,11 @@ class _Screen:
         said = []
         for status, (name, _) in reversed(VERDICTS.items()):
             count = sum(row.status == status for row in report.assemblies)
-            said += [f"{count:,} {name.lower()}"] if count else []
+            said += [f"{count:,} {'fit' if status == 'fits' else name.lower()}"] if count else []
         unread = sum(not transcript.assemblies for transcript in report.transcripts)
         said += [f"{unread:,} not audited"] if unread else []
-        worst = next((name for name in reversed(VERDICTS) if VERDICTS[name][0].lower() in said[0]), "fits")
+        found = {row.status for row in report.assemblies}
+        worst = next((status for status in reversed(VERDICTS) if status in found), "over_budget")
         style = "bold red" if unread else VERDICTS[worst][1]
         return Text(f"{counted(len(report.transcripts), 'transcript')}: {', '.join(said)}", style)
 
@@ -323,11 +324,11 @@ class _Screen:
 
 
 def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
-    """Not audited first, then over budget by what is missing, then by what was lost, then by path."""
+    """Not audited first, then what is missing most, then what lost most, then the least headroom."""
     if not transcript.assemblies:
         return (0, 0, transcript.path, transcript.id)
     missing = max(row.missing_tokens or 0 for row in transcript.assemblies)
-    if missing:
-        return (1, -missing, transcript.path, transcript.id)
     lost = max(row.tokens_before - (row.tokens_after or 0) for row in transcript.assemblies)
-    return (2, -lost, transcript.path, transcript.id)
+    headroom = min(row.headroom_tokens or 0 for row in transcript.assemblies)
+    worst = (1, -missing) if missing else (2, -lost) if lost else (3, headroom)
+    return (*worst, transcript.path, transcript.id)
