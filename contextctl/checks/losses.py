@@ -83,15 +83,12 @@ def _starved(section: SectionOutcome, sections: Sequence[SectionOutcome], ledger
     if not (section.evicted or section.folded) or not unused:
         return []
     share = share_that_keeps(ledger.tokens(section.entries), ledger.message_tokens)
+    if share is None:
+        return []
     most = max(unused, key=lambda name: unused[name])
-    ways = (
-        f"a share of {float(share):.4g} would have kept everything"
-        if share is not None
-        else ("no share alone would have kept everything")
-    )
     message = (
         f"{section.name} lost entries while {sum(unused.values()):,} tokens of room stood unused "
-        f"(most in {most}); {ways}"
+        f"(most in {most}); a share of {float(share):.4g} would have kept everything"
     )
     hint = "move share from one section to the other, or set `unused: lend`"
     location = ledger.places.get(section.name)

@@ -121,6 +121,11 @@ def _split(arguments: Sequence[str], plan: str | None, files_from: str | None) -
             "no transcript is named",
             hint="contextctl audit [PLAN] TRANSCRIPT...: files, folders, patterns, or - for stdin",
         )
+    more = [name for name in names if options.is_plan_argument(name)]
+    if more:
+        raise UsageError(
+            f"{more[0]} is a plan, not a transcript", hint="an audit takes one plan, named first"
+        )
     return plan or options.DEFAULT_PLAN, names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -29,6 +30,12 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE:
 LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208"})
 MOST_ROWS = 20
 """Transcripts shown in a run of many, worst first, unless every one is asked for."""
+
+MOST_ALIKE = 3
+"""Findings of one kind, no errors, that are each shown in full."""
+
+MOST_ERRORS_ALIKE = 10
+"""Errors of one kind that are each shown in full, unless every one is asked for."""
 
 BAR_CELLS = 10
 
@@ -87,13 +94,18 @@ class _Screen:
         lines.append(Text())
         return [*lines, self.closing(report)]
 
-    def _worth_saying(self, report: AuditReport) -> list[Finding]:
-        """Errors only where it is quiet; losses of a single transcript are told with its sections."""
-        found = list(report.all_findings())
+    def _worth_saying(self, report: AuditReport) -> list[tuple[str, Finding]]:
+        """Places and findings: errors only where it is quiet; losses of a single transcript are told with
+        its sections. A place in a file of several conversations names the conversation too."""
+        shared = Counter(transcript.path for transcript in report.transcripts)
+        found = [(str(item.location), item) for item in report.findings]
+        for transcript in report.transcripts:
+            of = f" ({transcript.id})" if shared[transcript.path] > 1 else ""
+            found += [(f"{item.location}{of}", item) for item in transcript.findings]
         if self.options.verbosity < 0:
-            return [item for item in found if item.severity is Severity.ERROR]
+            return [(place, item) for place, item in found if item.severity is Severity.ERROR]
         if len(report.transcripts) == 1:
-            found = [item for item in found if item.code not in LOSS_CODES]
+            found = [(place, item) for place, item in found if item.code not in LOSS_CODES]
         return found
 
     def one(self, report: AuditReport, transcript: TranscriptReport) -> list[Text]:
@@ -290,23 +302,31 @@ class _Screen:
                 rows.append([Cell("NOT AUDITED", "bold red"), *([Cell("-")] * 4), Cell(name)])
         return table(columns, rows, self.width)
 
-    def findings(self, found: Sequence[Finding]) -> list[Text]:
+    def findings(self, found: Sequence[tuple[str, Finding]]) -> list[Text]:
         """Three parts each: where and what, the numbers, the way out; the same kind many times is one."""
         lines: list[Text] = []
-        ordered = sorted(found, key=lambda item: (-item.severity.weight, item.code))
-        for (severity, code), group in groupby(ordered, key=lambda item: (item.severity, item.code)):
+        ordered = sorted(found, key=lambda pair: (-pair[1].severity.weight, pair[1].code))
+        for (severity, _), group in groupby(ordered, key=lambda pair: (pair[1].severity, pair[1].code)):
             items = list(group)
-            if len(items) > 3 and severity is not Severity.ERROR and self.options.verbosity < 1:
-                places = ", ".join(visible(str(item.location)) for item in items[:2])
-                title = Text(f"{len(items):,} times, first {places}, ...: ")
-                title.append(f"{severity.value} {code} {items[0].name}", STYLES[severity])
-                lines += [Text(), title, Text(f"  {visible(items[0].message)}"), *self._hint(items[0])]
+            most = MOST_ERRORS_ALIKE if severity is Severity.ERROR else MOST_ALIKE
+            more = len(items) if self.options.verbosity > 0 else most
+            if len(items) > more and severity is not Severity.ERROR:
+                place, first = items[0]
+                title = Text(f"{visible(place)} and {len(items) - 1:,} more: ")
+                lines += [Text(), *self._finding(title, first)]
                 continue
-            for item in items:
-                title = Text(f"{visible(str(item.location))}: ")
-                title.append(f"{severity.value} {code} {item.name}", STYLES[severity])
-                lines += [Text(), title, Text(f"  {visible(item.message)}"), *self._hint(item)]
+            for place, item in items[:more]:
+                lines += [Text(), *self._finding(Text(f"{visible(place)}: "), item)]
+            if len(items) > more:
+                lines += [
+                    Text(),
+                    Text(f"... and {len(items) - more:,} more of {items[0][1].code}", "bold red"),
+                ]
         return lines
+
+    def _finding(self, title: Text, item: Finding) -> list[Text]:
+        title.append(f"{item.severity.value} {item.code} {item.name}", STYLES[item.severity])
+        return [title, Text(f"  {visible(item.message)}"), *self._hint(item)]
 
     def _hint(self, item: Finding) -> list[Text]:
         return [

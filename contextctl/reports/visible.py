@@ -15,9 +15,9 @@ _COMMAND_START = re.compile(r"^(\s*)::", re.MULTILINE)
 def visible(text: str) -> str:
     """The text on one line with every control and invisible character as an escape such as ``\\x1b``.
 
-    Letters of every script stay as they are.
+    Letters of every script stay as they are; ``##[`` becomes ``##\\[``.
     """
-    return _HIDDEN.sub(_escape, text)
+    return _HIDDEN.sub(_escape, text).replace("##[", "##\\[")
 
 
 def _escape(match: re.Match[str]) -> str:
