@@ -1,0 +1,170 @@
+"""What a request is charged beside its texts: the rules for chat, by hand-made requests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from contextctl.messages import (
+    AudioPart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    RefusalPart,
+    RequestSettings,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from contextctl.ports import Exactness
+from contextctl.providers.offline import offline_provider
+from contextctl.tokenizers import tokenizer
+
+GPT_4O = offline_provider("gpt-4o")
+GPT_5 = offline_provider("gpt-5")
+
+
+def t(text: str) -> int:
+    return tokenizer("o200k_base").measure(text).tokens
+
+
+def call(*names: str, arguments: str = '{"q": 1}', text: str = "") -> Message:
+    parts = [ToolCallPart(id=f"c{n}", name=name, arguments=arguments) for n, name in enumerate(names)]
+    return Message(role="assistant", content=(*([TextPart(text=text)] if text else []), *parts))
+
+
+def result(number: int, text: str) -> Message:
+    part = ToolResultPart(call_id=f"c{number}", content=(TextPart(text=text),))
+    return Message(role="tool", content=(part,))
+
+
+def test_a_request_is_3_and_a_message_4_and_its_text() -> None:
+    messages = [Message(role="system", content="Be brief."), Message(role="user", content="Hello there")]
+    assert GPT_4O.count_tokens(messages) == 3 + 8 + t("Be brief.") + t("Hello there")
+    assert GPT_4O.count_tokens(()) == GPT_4O.overhead_tokens == 3
+
+
+def test_a_reasoning_model_has_its_own_constants() -> None:
+    messages = [Message(role="user", content="Hello"), Message(role="assistant", content="Hi")]
+    assert GPT_5.count_tokens(messages) == 2 + 4 + 4 + 2 + t("Hello") + t("Hi")
+
+
+def test_text_parts_are_joined_without_a_separator_and_counted_once() -> None:
+    parts = (TextPart(text="foo"), TextPart(text="bar"))
+    assert GPT_4O.count_tokens([Message(role="user", content=parts)]) == 3 + 4 + t("foobar")
+
+
+def test_a_name_costs_1_and_itself_and_less_where_it_is_the_role() -> None:
+    named = Message(role="user", name="anna", content="x")
+    assert GPT_4O.count_tokens([named]) == 3 + 4 + t("x") + 1 + t("anna")
+    same = Message(role="user", name="user", content="x")
+    assert GPT_4O.count_tokens([same]) == 3 + 4 + t("x") + t("user")
+
+
+@pytest.mark.parametrize(("provider", "constant"), [(GPT_4O, 13), (GPT_5, 19)])
+def test_one_call_and_its_result_are_charged_together(provider: object, constant: int) -> None:
+    messages = [call("find_it"), result(0, "found")]
+    wanted = constant + t(".find_it") + t("find_it") + t('{"q":1}') + t("found")
+    assert provider.measure_entry(messages).tokens == wanted  # type: ignore[attr-defined]
+
+
+def test_arguments_that_are_not_json_are_counted_as_they_are() -> None:
+    messages = [call("f", arguments="{broken "), result(0, "")]
+    assert GPT_4O.measure_entry(messages).tokens == 13 + t(".f") + t("f") + t("{broken ")
+
+
+def test_text_beside_a_call_costs_4_more() -> None:
+    alone = GPT_4O.measure_entry([call("f"), result(0, "x")]).tokens
+    beside = GPT_4O.measure_entry([call("f", text="Let me see."), result(0, "x")]).tokens
+    assert beside == alone + 4 + t("Let me see.")
+
+
+def test_parallel_calls_are_one_call_with_one_list_of_results() -> None:
+    messages = [call("a", "b"), result(1, "two"), result(0, '{"x":1}')]
+    uses = (
+        '{"tool_uses":[{"recipient_name":"functions.a","parameters":{"q":1}},'
+        '{"recipient_name":"functions.b","parameters":{"q":1}}]}'
+    )
+    assert GPT_4O.measure_entry(messages).tokens == 20 + t(uses) + t('[{"x": 1}, "two"]')
+
+
+def test_the_older_call_weighs_the_same() -> None:
+    old = Message(role="assistant", content=(ToolCallPart(name="f", arguments='{"q": 1}', legacy=True),))
+    answer = Message(role="function", content=(ToolResultPart(name="f", content=(TextPart(text="found"),)),))
+    new = [call("f"), result(0, "found")]
+    assert GPT_4O.measure_entry([old, answer]).tokens == GPT_4O.measure_entry(new).tokens
+
+
+def test_a_pending_call_and_an_orphan_result_are_estimates_that_weigh_their_text() -> None:
+    pending = GPT_4O.measure_entry([call("f", arguments="word " * 50)])
+    orphan = GPT_4O.measure_entry([result(0, "word " * 50)])
+    assert pending.exactness is orphan.exactness is Exactness.ESTIMATE
+    assert pending.tokens > 50
+    assert orphan.tokens > 50
+
+
+@pytest.mark.parametrize("content", [(), (TextPart(text=""),)])
+def test_empty_content_costs_its_frame_only(content: tuple[TextPart, ...]) -> None:
+    assert GPT_4O.count_tokens([Message(role="assistant", content=content)]) == 3 + 4
+
+
+def test_a_refusal_is_counted() -> None:
+    refused = Message(role="assistant", content=(RefusalPart(text="I cannot."),))
+    assert GPT_4O.count_tokens([refused]) == 3 + 4 + t("I cannot.")
+
+
+def test_an_image_is_an_estimate_above_0_and_its_base64_is_never_counted_as_text() -> None:
+    url = "data:image/png;base64," + "A" * 100_000
+    measures = [
+        GPT_4O.measure_entry([Message(role="user", content=(ImagePart(url=url, detail=detail),))])
+        for detail in (None, "low", "high")
+    ]
+    assert [measure.tokens for measure in measures] == [4 + 85 + 8 * 170, 4 + 85, 4 + 85 + 8 * 170]
+    assert all(measure.exactness is Exactness.ESTIMATE for measure in measures)
+
+
+def test_an_image_in_a_tool_result_costs_what_it_costs_elsewhere() -> None:
+    answer = ToolResultPart(call_id="c0", content=(ImagePart(url="https://example.invalid/a.png"),))
+    messages = [call("f"), Message(role="tool", content=(answer,))]
+    plain = GPT_4O.measure_entry([call("f"), result(0, "")]).tokens
+    assert GPT_4O.measure_entry(messages).tokens == plain + 85 + 8 * 170
+
+
+@pytest.mark.parametrize(
+    "part", [AudioPart(data="x" * 900), OpaquePart(kind="server_tool_use", data='{"a": "b c d"}')]
+)
+def test_a_part_of_another_kind_is_an_estimate_above_0(part: AudioPart | OpaquePart) -> None:
+    measure = GPT_4O.measure_entry([Message(role="user", content=(part,))])
+    assert measure.tokens > 4
+    assert measure.exactness is Exactness.ESTIMATE
+    assert measure.reasons
+
+
+def test_tool_definitions_are_an_estimate_with_a_margin_in_the_overhead() -> None:
+    tool = {"type": "function", "function": {"name": "find", "description": "Find a thing by its name."}}
+    provider = GPT_4O.with_settings(RequestSettings(tools=(tool,) * 5))
+    overhead = provider.measure_overhead()
+    assert overhead.tokens > 3 + 20
+    assert overhead.upper_tokens > overhead.tokens
+    assert overhead.reasons == ("tool definitions are estimated",)
+
+
+def test_a_prompt_is_its_overhead_and_its_entries() -> None:
+    messages = [Message(role="user", content="Hi"), call("a", "b"), result(0, "1"), result(1, "2")]
+    entries = GPT_4O.measure_entry(messages[:1]) + GPT_4O.measure_entry(messages[1:])
+    assert GPT_4O.count_tokens(messages) == 3 + entries.tokens
+    assert GPT_4O.additive
+
+
+def test_an_estimated_model_adds_its_margin_to_every_figure() -> None:
+    provider = offline_provider("claude-sonnet-4-6")
+    measure = provider.measure_prompt([Message(role="user", content="Where is the harbour? " * 20)])
+    assert measure.exactness is Exactness.ESTIMATE
+    assert measure.upper_tokens > measure.tokens * 1.2
+
+
+def test_ids_and_storage_fields_cost_nothing() -> None:
+    bare = Message(role="user", content="Hi")
+    stored = bare.model_copy(update={"id": json.dumps("x" * 500), "response_id": "r" * 500})
+    assert GPT_4O.count_tokens([bare]) == GPT_4O.count_tokens([stored])
