@@ -68,7 +68,7 @@ def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
         rooms = rooms_for(shares, pinned, budget - overhead, lend).room_tokens
         return all(need <= room for need, room in zip(needs, rooms, strict=True))
 
-    low, high = prepared.before.upper_tokens, MOST_TOKENS
+    low, high = max(prepared.before.upper_tokens, overhead + 1), MOST_TOKENS
     if not holds(high):
         return None
     while low < high:
