@@ -174,7 +174,7 @@ class _Run:
             result = error
             found.append(budget_finding(error, prepared))
         row = assembly_row(self.plan, prepared, result, exactness=exactness, show_text=self.show_text)
-        if row.overcommitted_tokens:
+        if row.overcommitted_tokens and row.has_prompt:
             message = f"pins and shares together exceed the budget by {row.overcommitted_tokens:,} tokens"
             hint = "lower the shares, or pin less: sections get less than their share"
             found.append(finding("CTX104", message, hint=hint))

@@ -29,6 +29,7 @@ def judge(
         charges=charges,
         locked_tokens={s.plan.name: prepared.charges.upper(s.locked) for s in prepared.sections},
         places={name: plan.source.place("sections", n) for n, name in enumerate(names)},
+        max_entry_tokens={section.name: section.max_entry_tokens for section in plan.sections},
         message_tokens=prepared.message_tokens,
     )
     newest = newest_user_entry(entries.values())

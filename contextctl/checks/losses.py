@@ -14,13 +14,14 @@ from contextctl.outcome import AssembledContext, SectionOutcome
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Entries by id, what each is charged with its margin, the tokens that locked ones take in each section
-    and where each section stands in the plan."""
+    """Entries by id, what each is charged with its margin, the tokens that locked ones take in each section,
+    where each section stands in the plan, and what its entries are trimmed to where they are."""
 
     entries: Mapping[str, Entry]
     charges: Mapping[str, int]
     locked_tokens: Mapping[str, int]
     places: Mapping[str, Location]
+    max_entry_tokens: Mapping[str, int | None]
     message_tokens: int
 
     def tokens(self, ids: Sequence[str]) -> int:
@@ -60,6 +61,9 @@ def _lost(section: SectionOutcome, ids: Sequence[str], code: str, how: str, ledg
 
 def _impossible(section: SectionOutcome, ledger: Ledger) -> list[Finding]:
     room = max(0, section.room_tokens - ledger.locked_tokens[section.name])
+    least = ledger.max_entry_tokens[section.name]
+    if least is not None and least <= room:
+        return []
     giants = [i for i in (*section.evicted, *section.folded) if ledger.charges[i] > room]
     if not giants:
         return []
