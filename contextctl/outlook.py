@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import repeat
 
 from contextctl.budget import rooms_for
 from contextctl.plan import ContextPlan
 from contextctl.preparation import Prepared
 from contextctl.report import NextToGo
+from contextctl.sections import Charges, Section
 from contextctl.strategies.refuse import Refuse
 
 MOST_TOKENS = 2**40
@@ -49,14 +51,16 @@ def next_to_go(plan: ContextPlan, prepared: Prepared) -> NextToGo | None:
 def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
     """The smallest ``budget_tokens``, reserve included, at which every section fits its room untouched.
 
-    None where no budget does (a share of 0, or counts of messages and turns), or where the model's own
-    input cap is in the way.
+    None where no budget does (a share of 0, counts of messages and turns, an entry that is trimmed whatever
+    the budget), or where the model's own input cap is in the way.
     """
     needs = [prepared.charges.upper(section.originals.values()) for section in prepared.sections]
     pinned = prepared.pinned_tokens()
     shares = [Fraction(section.share) for section in plan.sections]
     overhead = prepared.overhead.upper_tokens
     if any(section.max_messages or section.max_turns for section in plan.sections):
+        return None
+    if plan.compaction_fraction is None and any(map(_trims, prepared.sections, repeat(prepared.charges))):
         return None
 
     def holds(budget: int) -> bool:
@@ -76,3 +80,10 @@ def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     cap = prepared.limits.max_input_tokens
     return None if cap is not None and low > cap else low + plan.reserve_output_tokens
+
+
+def _trims(section: Section, charges: Charges) -> bool:
+    """Whether an entry that is not locked is above the section's ``max_entry_tokens``."""
+    most = section.plan.max_entry_tokens
+    loose = (entry for entry in section.entries if not entry.pinned)
+    return most is not None and any(charges.measure(entry).upper_tokens > most for entry in loose)
