@@ -79,6 +79,10 @@ class ContextAssembler:
             joint_tokens=before.tokens - ruler.overhead.tokens - entries_tokens,
             history_fingerprint=fingerprint(history),
             sections=sections,
+            pinned_tokens=tuple(
+                charges.upper(entry for entry in section.originals.values() if entry.pinned)
+                for section in sections
+            ),
         )
 
     async def assemble(

@@ -18,10 +18,10 @@ from contextctl.judgement import budget_finding, judge, trust
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.outcome import AssembledContext
 from contextctl.plan import ContextPlan
-from contextctl.ports import MeasuringProvider, ModelProvider, Strategy
+from contextctl.ports import ModelProvider, Strategy, measuring
 from contextctl.recording import Transcript
 from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
-from contextctl.rows import assembly_row, budget_row, model_row
+from contextctl.rows import assembly_row, blank_report, budget_row, model_row
 from contextctl.tally import MatcherTally
 
 ProviderSource = ModelProvider | Callable[[Transcript], ModelProvider]
@@ -103,9 +103,10 @@ class _Run:
     def require_usable(self, provider: ModelProvider) -> None:
         """Raise where the plan cannot be used with this provider, whatever the transcript."""
         limits = ContextAssembler(self.plan, provider=provider, strategies=self.strategies).limits()
-        if self.plan.tools is None or not isinstance(provider, MeasuringProvider):
+        measured = measuring(provider)
+        if self.plan.tools is None or measured is None:
             return
-        overhead = provider.with_settings(self.plan.tools).measure_overhead().upper_tokens
+        overhead = measured.with_settings(self.plan.tools).measure_overhead().upper_tokens
         if overhead >= limits.budget_tokens:
             raise PlanUnusableError(
                 f"the plan's tools and framing need {overhead:,} tokens; the budget is "
@@ -121,19 +122,7 @@ class _Run:
             self.findings += transcript.findings
             return None
         found = list(transcript.findings)
-        blank = TranscriptReport(
-            path=transcript.path,
-            id=transcript.id,
-            format=transcript.format,
-            messages=len(transcript.messages),
-            calls=transcript.calls,
-            lacks=transcript.lacks,
-            skipped=transcript.skipped,
-            model=None,
-            budget=None,
-            assemblies=(),
-            findings=(),
-        )
+        blank = blank_report(transcript)
         try:
             report = await self._audited(transcript, blank, found)
         except InternalError:
@@ -182,18 +171,20 @@ class _Run:
 
     def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
         provider = self.provider(transcript) if callable(self.provider) else self.provider
-        if not isinstance(provider, MeasuringProvider):
+        measured = measuring(provider)
+        if measured is None:
             return provider
         if self.plan.tools is None:
-            return provider.with_settings(transcript.settings)
+            return measured.with_settings(transcript.settings)
         if transcript.settings.tools is not None:
             place = self.plan.source.place("tools")
             found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
-        return provider.with_settings(self.plan.tools)
+        return measured.with_settings(self.plan.tools)
 
     def _say_of_model(self, provider: ModelProvider, model: ModelRow) -> None:
         """What there is to say of a model, once a run."""
-        warnings = provider.facts.warnings if isinstance(provider, MeasuringProvider) else ()
+        measured = measuring(provider)
+        warnings = measured.facts.warnings if measured is not None else ()
         if (model.name, warnings) not in self.models_seen:
             self.models_seen.add((model.name, warnings))
             most = model.max_output_tokens

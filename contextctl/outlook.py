@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import repeat
+from math import ceil
 
 from contextctl.budget import rooms_for
 from contextctl.plan import ContextPlan
@@ -55,7 +57,7 @@ def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
     the budget), or where the model's own input cap is in the way.
     """
     needs = [prepared.charges.upper(section.originals.values()) for section in prepared.sections]
-    pinned = prepared.pinned_tokens()
+    pinned = prepared.pinned_tokens
     shares = [Fraction(section.share) for section in plan.sections]
     overhead = prepared.overhead.upper_tokens
     if any(section.max_messages or section.max_turns for section in plan.sections):
@@ -72,14 +74,45 @@ def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
         rooms = rooms_for(shares, pinned, budget - overhead, lend).room_tokens
         return all(need <= room for need, room in zip(needs, rooms, strict=True))
 
-    low, high = max(prepared.before.upper_tokens, overhead + 1), MOST_TOKENS
-    if not holds(high):
+    least = max(prepared.before.upper_tokens, overhead + 1)
+    low = _smallest(holds, least, max(least, _guess(plan, needs, overhead, prepared.before.upper_tokens)))
+    if low is None:
         return None
+    cap = prepared.limits.max_input_tokens
+    return None if cap is not None and low > cap else low + plan.reserve_output_tokens
+
+
+def _guess(plan: ContextPlan, needs: Sequence[int], overhead: int, tokens: int) -> int:
+    """What the budget would be if no pin were in the way."""
+    if plan.compaction_fraction is not None:
+        return ceil(tokens / Fraction(plan.compaction_fraction))
+    if plan.unused == "lend":
+        return tokens
+    wanted = [
+        ceil(need / Fraction(section.share))
+        for section, need in zip(plan.sections, needs, strict=True)
+        if section.share and not section.pinned
+    ]
+    return overhead + max(wanted, default=0)
+
+
+def _smallest(holds: Callable[[int], bool], least: int, guess: int) -> int | None:
+    """The smallest number from ``least`` that holds; what holds for one holds for every larger one."""
+    low, high, step = least, guess, 1
+    while not holds(high):
+        low, high, step = high + 1, high + step, step * 2
+        if high > MOST_TOKENS:
+            return None
+    step = 1
+    while high - step >= low:
+        if not holds(high - step):
+            low = high - step + 1
+            break
+        high, step = high - step, step * 2
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    cap = prepared.limits.max_input_tokens
-    return None if cap is not None and low > cap else low + plan.reserve_output_tokens
+    return low
 
 
 def _trims(section: Section, charges: Charges) -> bool:

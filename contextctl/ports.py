@@ -162,6 +162,11 @@ Count = Callable[[Sequence[Entry] | Sequence[Message]], int]
 """Tokens of entries or messages, as the engine judges them: margin included, overhead not."""
 
 
+def measuring(provider: ModelProvider) -> MeasuringProvider | None:
+    """The provider as one that measures, where it does; asked often, and ``isinstance`` is slow here."""
+    return provider if hasattr(provider, "measure_entry") else None  # type: ignore[return-value]
+
+
 Fits = Callable[[Sequence[Entry]], bool]
 """Whether these entries are within the section's limits of messages and turns (tokens apart)."""
 

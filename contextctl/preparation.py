@@ -17,7 +17,8 @@ from contextctl.sections import Charges, Section, Situation, name_largest
 class Prepared:
     """What an assembly starts from.
 
-    ``before`` is T of the whole history; ``message_tokens`` is M, what messages may use.
+    ``before`` is T of the whole history; ``pinned_tokens`` are those of the pinned
+    entries of each section.
     """
 
     limits: Limits
@@ -29,6 +30,7 @@ class Prepared:
     joint_tokens: int
     history_fingerprint: str
     sections: tuple[Section, ...]
+    pinned_tokens: tuple[int, ...]
 
     @property
     def message_tokens(self) -> int:
@@ -41,19 +43,12 @@ class Prepared:
         line = self.limits.soft_tokens
         return line is not None and self.before.upper_tokens > line
 
-    def pinned_tokens(self) -> list[int]:
-        """Tokens of the pinned entries of each section."""
-        return [
-            self.charges.upper(entry for entry in section.originals.values() if entry.pinned)
-            for section in self.sections
-        ]
-
     def rooms(self, lowered_tokens: int = 0, needs: Sequence[int] | None = None) -> Rooms:
         """Allotments and rooms, toward the soft line where the plan has one, with M lowered by so much."""
         line = self.limits.budget_tokens if self.limits.soft_tokens is None else self.limits.soft_tokens
         usable = max(0, line - self.overhead.upper_tokens - lowered_tokens)
         shares = [Fraction(section.plan.share) for section in self.sections]
-        return rooms_for(shares, self.pinned_tokens(), usable, needs)
+        return rooms_for(shares, self.pinned_tokens, usable, needs)
 
     def situation(self) -> Situation:
         """What every budget error of this assembly has to say."""

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from contextctl.entries import Entry, text_of
 from contextctl.errors import ContextBudgetError
 from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status
 from contextctl.outlook import lossless_budget, next_to_go
 from contextctl.plan import ContextPlan
-from contextctl.ports import Exactness, MeasuringProvider, ModelProvider
+from contextctl.ports import Exactness, ModelProvider, measuring
 from contextctl.preparation import Prepared
-from contextctl.report import AssemblyRow, BudgetRow, EntryRow, ModelRow, NoteRow, SectionRow
+from contextctl.recording import Transcript
+from contextctl.report import (
+    AssemblyRow,
+    BudgetRow,
+    EntryRow,
+    ModelRow,
+    NoteRow,
+    SectionRow,
+    TranscriptReport,
+)
 from contextctl.sections import Section
 
 EXCERPT_CHARACTERS = 200
 """How much of an entry's text a report shows where text was asked for."""
 
 
+def blank_report(transcript: Transcript) -> TranscriptReport:
+    """What is known of a transcript before it is audited: no model, no budget, no assembly."""
+    return TranscriptReport(
+        path=transcript.path,
+        id=transcript.id,
+        format=transcript.format,
+        messages=len(transcript.messages),
+        calls=transcript.calls,
+        lacks=transcript.lacks,
+        skipped=transcript.skipped,
+        model=None,
+        budget=None,
+        assemblies=(),
+        findings=(),
+    )
+
+
 def model_row(provider: ModelProvider) -> ModelRow:
     """What a report says of the model; a provider of the caller's own is exact by its own word."""
-    if isinstance(provider, MeasuringProvider):
-        facts = provider.facts
+    measured = measuring(provider)
+    if measured is not None:
+        facts = measured.facts
         return ModelRow(
             name=facts.name,
             window_tokens=facts.window_tokens,
@@ -75,17 +104,17 @@ def assembly_row(
         headroom_tokens=assembled.budget_tokens - assembled.tokens_upper if assembled else None,
         missing_tokens=None if isinstance(result, AssembledContext) else result.missing_tokens,
         joint_tokens=prepared.joint_tokens,
-        pinned_tokens=sum(prepared.pinned_tokens()),
+        pinned_tokens=sum(prepared.pinned_tokens),
         overcommitted_tokens=rooms.overcommitted_tokens,
         exactness=exactness.value,
         reasons=prepared.before.reasons,
         history_fingerprint=prepared.history_fingerprint,
         prompt_fingerprint=assembled.prompt_fingerprint if assembled else None,
         sections=tuple(
-            _section_row(
-                section, assembled.sections[n] if assembled else None, rooms.room_tokens[n], prepared
+            _section_row(section, assembled.sections[n] if assembled else None, numbers, prepared)
+            for n, (section, *numbers) in enumerate(
+                zip(prepared.sections, rooms.allotted_tokens, rooms.room_tokens, strict=True)
             )
-            for n, section in enumerate(prepared.sections)
         ),
         entries=_entry_rows(prepared, assembled, show_text),
         notes=_note_rows(prepared, assembled) if assembled else (),
@@ -99,16 +128,17 @@ def _error_status(error: ContextBudgetError) -> Status:
 
 
 def _section_row(
-    section: Section, outcome: SectionOutcome | None, room: int, prepared: Prepared
+    section: Section, outcome: SectionOutcome | None, numbers: Sequence[int], prepared: Prepared
 ) -> SectionRow:
-    allotted = prepared.rooms().allotted_tokens[prepared.sections.index(section)]
+    """A section's row; without an outcome, ``numbers`` are its allotment and room."""
+    allotted, room = (outcome.allotted_tokens, outcome.room_tokens) if outcome else numbers
     return SectionRow(
         name=section.plan.name,
         share=str(section.plan.share),
         strategy=section.plan.compaction.strategy,
         pinned=section.plan.pinned,
-        allotted_tokens=outcome.allotted_tokens if outcome else allotted,
-        room_tokens=outcome.room_tokens if outcome else room,
+        allotted_tokens=allotted,
+        room_tokens=room,
         tokens_before=prepared.charges.tokens(section.originals.values()),
         tokens_after=outcome.tokens_after if outcome else None,
         entries=len(section.originals),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from contextctl.entries import Entry
 from contextctl.messages import Message
-from contextctl.ports import Measure, MeasuringProvider, ModelProvider
+from contextctl.ports import Measure, ModelProvider, measuring
 
 
 class Ruler:
@@ -18,7 +18,7 @@ class Ruler:
 
     def __init__(self, provider: ModelProvider) -> None:
         self._provider = provider
-        self._measuring = provider if isinstance(provider, MeasuringProvider) else None
+        self._measuring = measuring(provider)
         if self._measuring is not None:
             self.overhead = self._measuring.measure_overhead()
             self._bare = self.overhead.tokens
