@@ -81,6 +81,13 @@ def test_what_is_folded_in_another_language_is_one_note_of_numbers() -> None:
     assert row.count_of(Fate.FOLDED) == len(row.notes[0].stands_for)
 
 
+def test_the_schema_beside_the_plans_is_the_one_that_is_printed() -> None:
+    from contextctl.loading.plan_schema import plan_schema
+
+    shipped = (ROOT / "plans" / "plan.schema.json").read_text(encoding="utf-8")
+    assert json.loads(shipped) == json.loads(json.dumps(plan_schema()))
+
+
 def test_the_readme_shows_the_report_that_its_first_command_prints() -> None:
     from contextctl.reports import render
 

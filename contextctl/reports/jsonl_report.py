@@ -22,11 +22,18 @@ def _records(report: AuditReport) -> Iterator[dict[str, Any]]:
         "tool": facts.tool_facts(report),
         "plan": facts.plan_facts(report),
         "assembler": report.assembler,
+        "model": facts.common(facts.model_facts(item.model) for item in report.transcripts),
+        "budget": facts.common(facts.budget_facts(item.budget) for item in report.transcripts),
     }
     for matcher in report.matchers:
         yield {"record": "matcher", **facts.matcher_facts(matcher)}
     for finding in report.findings:
-        yield {"record": "finding", "transcript": None, **facts.finding_facts(finding)}
+        yield {
+            "record": "finding",
+            "transcript_path": None,
+            "transcript": None,
+            **facts.finding_facts(finding),
+        }
     for transcript in report.transcripts:
         yield from _transcript_records(transcript)
     yield {"record": "summary", **facts.summary_facts(report)}
@@ -45,4 +52,5 @@ def _transcript_records(transcript: TranscriptReport) -> Iterator[dict[str, Any]
         for note in row.notes:
             yield {"record": "note", **where, **facts.note_facts(note)}
     for finding in transcript.findings:
-        yield {"record": "finding", "transcript": transcript.id, **facts.finding_facts(finding)}
+        whose = {"transcript_path": transcript.path, "transcript": transcript.id}
+        yield {"record": "finding", **whose, **facts.finding_facts(finding)}

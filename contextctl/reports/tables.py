@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-GAP = "  "
+from contextctl.reports.visible import visible
+
+GAP = 2
+"""Blanks between columns; one where the terminal is too narrow."""
+
 NARROWEST_FOLD = 8
 """Columns below which a name is not folded further."""
 
@@ -26,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell's text, harmless already, and its style."""
+    """A cell's text and its style."""
 
     text: str
     style: str = ""
@@ -35,42 +39,53 @@ class Cell:
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None) -> list[Text]:
     """The title line and a line for each row; more lines for a row whose name had to be folded.
 
-    ``width`` None never folds or leaves out anything.
+    Hidden characters in cells are made visible. ``width`` None never folds or leaves out anything.
     """
+    titles = [Cell(column.title, "bold") for column in columns]
+    cells = [titles, *([Cell(visible(cell.text), cell.style) for cell in row] for row in rows)]
     places = list(range(len(columns)))
-    widths = [max([cell_len(columns[n].title), *(cell_len(row[n].text) for row in rows)]) for n in places]
+    widths = [max(cell_len(row[n].text) for row in cells) for n in places]
+    gap = GAP
     if width is not None:
         for leaves in sorted({column.leaves for column in columns} - {0}):
-            if _total(widths, places) > width:
+            if _total(widths, places, gap) > width:
                 places = [n for n in places if columns[n].leaves != leaves]
-        excess = _total(widths, places) - width
-        for n in places:
-            if columns[n].folds and excess > 0:
-                narrower = max(NARROWEST_FOLD, widths[n] - excess)
-                excess -= widths[n] - narrower
-                widths[n] = narrower
-    titles = [Cell(column.title, "bold") for column in columns]
+        gap = GAP if _total(widths, places, GAP) <= width else 1
+        folding = [n for n in places if columns[n].folds]
+        _narrow(widths, folding, _total(widths, places, gap) - width)
     lines: list[Text] = []
-    for row in [titles, *rows]:
-        lines += _row(columns, row, places, widths)
+    for row in cells:
+        lines += _row(columns, row, places, widths, gap)
     return lines
 
 
-def _total(widths: Sequence[int], places: Sequence[int]) -> int:
-    return sum(widths[n] for n in places) + len(GAP) * (len(places) - 1)
+def _total(widths: Sequence[int], places: Sequence[int], gap: int) -> int:
+    return sum(widths[n] for n in places) + gap * (len(places) - 1)
+
+
+def _narrow(widths: list[int], folding: Sequence[int], excess: int) -> None:
+    """Take the excess from the columns that may be folded, always from the widest of them."""
+    while excess > 0 and folding:
+        widest, *others = sorted(folding, key=lambda n: -widths[n])
+        floor = max([NARROWEST_FOLD, *(widths[n] for n in others)])
+        step = min(excess, max(widths[widest] - floor, 1))
+        if widths[widest] <= NARROWEST_FOLD:
+            return
+        widths[widest] -= step
+        excess -= step
 
 
 def _row(
-    columns: Sequence[Column], row: Sequence[Cell], places: Sequence[int], widths: Sequence[int]
+    columns: Sequence[Column], row: Sequence[Cell], places: Sequence[int], widths: Sequence[int], gap: int
 ) -> list[Text]:
-    pieces = {n: _folded(row[n].text, widths[n]) for n in places}
+    pieces = {n: folded(row[n].text, widths[n]) for n in places}
     lines = []
     for height in range(max(len(piece) for piece in pieces.values())):
         text = Text()
         for n in places:
             shown = pieces[n][height] if height < len(pieces[n]) else ""
             blank = " " * (widths[n] - cell_len(shown))
-            text.append(GAP if n != places[0] else "")
+            text.append(" " * gap if n != places[0] else "")
             text.append(blank if columns[n].right else "")
             text.append(shown, row[n].style or None)
             text.append("" if columns[n].right else blank)
@@ -79,11 +94,22 @@ def _row(
     return lines
 
 
-def _folded(text: str, width: int) -> list[str]:
-    """The text in pieces of at most so many terminal cells."""
-    pieces = [""]
-    for character in text:
-        if pieces[-1] and cell_len(pieces[-1] + character) > width:
-            pieces.append("")
-        pieces[-1] += character
-    return pieces
+def folded(text: str, width: int) -> list[str]:
+    """The text in pieces of at most so many terminal cells, cut after a blank or ``/`` where one is near.
+
+    Joined, the pieces are the text.
+    """
+    if cell_len(text) <= width:
+        return [text]
+    pieces: list[str] = []
+    start, used = 0, 0
+    for place, character in enumerate(text):
+        size = cell_len(character)
+        if used + size > width and place > start:
+            cut = max(text.rfind(" ", start, place), text.rfind("/", start, place)) + 1
+            cut = cut if cut - start > width // 2 else place
+            pieces.append(text[start:cut])
+            used = cell_len(text[cut:place])
+            start = cut
+        used += size
+    return [*pieces, text[start:]]

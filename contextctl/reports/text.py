@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from rich.console import Console
@@ -12,9 +13,9 @@ from rich.text import Text
 
 from contextctl.findings import Finding, Severity
 from contextctl.outcome import Fate
-from contextctl.report import AssemblyRow, AuditReport, SectionRow, TranscriptReport
+from contextctl.report import AssemblyRow, AuditReport, EntryRow, SectionRow, TranscriptReport
 from contextctl.reports import RenderOptions
-from contextctl.reports.tables import Cell, Column, table
+from contextctl.reports.tables import Cell, Column, folded, table
 from contextctl.reports.visible import guard_lines, visible
 
 VERDICTS = {
@@ -37,14 +38,31 @@ MOST_ALIKE = 3
 MOST_ERRORS_ALIKE = 10
 """Errors of one kind that are each shown in full, unless every one is asked for."""
 
+MOST_PLACES = 2
+"""Further places named where findings of one kind are told as one."""
+
 BAR_CELLS = 10
+GUTTER = "  | "
+"""Stands before every line of message text."""
 
 
 def render(report: AuditReport, options: RenderOptions) -> str:
     """The whole report; ends in a line feed, no line in a blank."""
-    screen = _Screen(options)
-    lines = screen.report(report)
-    return screen.printed(lines)
+    text = _Screen(options).shown(report)
+    guarded = guard_lines(text)
+    if options.terminal and guarded != text:
+        text = _Screen(replace(options, width=options.width - 1)).shown(report)
+        guarded = guard_lines(text)
+    return guarded
+
+
+def said(*parts: str | tuple[str, str]) -> Text:
+    """One line of these texts, plain or with a style, every hidden character in them made visible."""
+    line = Text()
+    for part in parts:
+        text, style = (part, None) if isinstance(part, str) else part
+        line.append(visible(text), style)
+    return line
 
 
 def number(value: int | None) -> str:
@@ -64,8 +82,8 @@ class _Screen:
         self.options = options
         self.width = options.width if options.terminal else None
 
-    def printed(self, lines: Sequence[Text]) -> str:
-        """The lines as text, with escapes only where colour was asked for."""
+    def shown(self, report: AuditReport) -> str:
+        """The report as text, with escapes only where colour was asked for; not guarded yet."""
         buffer = io.StringIO()
         console = Console(
             file=buffer,
@@ -78,18 +96,20 @@ class _Screen:
             highlight=False,
             legacy_windows=False,
         )
-        for line in lines:
+        for line in self.report(report):
             console.print(line, soft_wrap=self.width is None, overflow="fold")
-        return guard_lines("\n".join(line.rstrip() for line in buffer.getvalue().split("\n")))
+        return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
 
     def report(self, report: AuditReport) -> list[Text]:
         lines: list[Text] = []
         if report.plan.path.startswith("preset:"):
-            lines.append(Text(f"plan {visible(report.plan.path)}"))
+            lines.append(said(f"plan {report.plan.path}"))
         if len(report.transcripts) == 1:
             lines += self.one(report, report.transcripts[0])
         else:
             lines += self.many(report)
+        if self.options.verbosity > 0 and report.matchers:
+            lines += [Text(), *self.matchers(report)]
         lines += self.findings(self._worth_saying(report))
         lines.append(Text())
         return [*lines, self.closing(report)]
@@ -110,12 +130,12 @@ class _Screen:
 
     def one(self, report: AuditReport, transcript: TranscriptReport) -> list[Text]:
         if not transcript.assemblies:
-            return [Text("NOT AUDITED", "bold red").append(f"  {visible(transcript.path)}", "not bold")]
+            return [said(("NOT AUDITED", "bold red"), f"  {transcript.path}")]
         lines: list[Text] = []
         for row in transcript.assemblies:
             lines.append(self.verdict(transcript, row))
             if self.options.verbosity >= 0:
-                lines += [self.budget(report, transcript), Text(), *self.sections(row)]
+                lines += [*self.budget(report, transcript), Text(), *self.sections(row)]
                 lines += self.losses(transcript, row)
             if self.options.verbosity > 0:
                 lines += [Text(), *self.ledger(row)]
@@ -130,13 +150,13 @@ class _Screen:
             about = f" ({row.exactness}, up to {number(row.tokens_upper)})"
         if row.tokens_after is None:
             short = number(row.missing_tokens)
-            said = f"{number(row.tokens_before)} tokens{about} for a budget of {budget}, {short} short"
+            numbers = f"{number(row.tokens_before)} tokens{about} for a budget of {budget}, {short} short"
         else:
-            said = f"{number(row.tokens_after)} of {budget} tokens{about}, {number(row.headroom_tokens)} left"
-        text = Text(name, style)
-        return text.append(f"  {visible(transcript.path)}: {said}", "not bold default")
+            left = number(row.headroom_tokens)
+            numbers = f"{number(row.tokens_after)} of {budget} tokens{about}, {left} left"
+        return said((name, style), f"  {transcript.path}: {numbers}")
 
-    def budget(self, report: AuditReport, transcript: TranscriptReport) -> Text:
+    def budget(self, report: AuditReport, transcript: TranscriptReport) -> list[Text]:
         budget, model = transcript.budget, transcript.model
         assert budget is not None
         assert model is not None
@@ -150,11 +170,8 @@ class _Screen:
         parts.append(f"messages may use {number(budget.message_budget_tokens)}")
         changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
         plan = report.plan.name or report.plan.path
-        return Text(
-            f"{', '.join(parts)}\n{model.name} ({model.tokenizer}, {model.exactness}), "
-            f"plan {visible(plan)}{visible(changed)}",
-            "dim",
-        )
+        used = f"{model.name} ({model.tokenizer}, {model.exactness}), plan {plan}{changed}"
+        return [said((", ".join(parts), "dim")), said((used, "dim"))]
 
     def sections(self, row: AssemblyRow) -> list[Text]:
         columns = [
@@ -177,7 +194,7 @@ class _Screen:
         if section.empty:
             kept = "empty"
         return [
-            Cell(visible(section.name)),
+            Cell(section.name),
             Cell(section.share),
             Cell(number(section.room_tokens)),
             Cell(number(section.tokens_before)),
@@ -185,7 +202,7 @@ class _Screen:
             Cell(kept),
             Cell("-" if section.kept is None else number(section.lost), lost_style),
             Cell(self._bar(section)),
-            Cell(visible(strategy)),
+            Cell(strategy),
         ]
 
     def _bar(self, section: SectionRow) -> str:
@@ -201,7 +218,7 @@ class _Screen:
 
     def losses(self, transcript: TranscriptReport, row: AssemblyRow) -> list[Text]:
         lines = [
-            Text("lost  ", "yellow").append(visible(item.message), "not yellow")
+            said(("lost  ", "yellow"), item.message)
             for item in transcript.findings
             if item.code in LOSS_CODES
         ]
@@ -209,13 +226,13 @@ class _Screen:
             going = row.next_to_go
             where = f"line {going.line}" if going.line is not None else going.entry
             lines.append(
-                Text(
+                said(
                     f"Next to go: {where} ({going.role}, {number(going.tokens)} tokens), "
                     f"after {number(going.after_tokens)} more tokens"
                 )
             )
         if row.lossless_budget_tokens is not None:
-            lines.append(Text(f"Smallest budget that loses nothing: {number(row.lossless_budget_tokens)}"))
+            lines.append(said(f"Smallest budget that loses nothing: {number(row.lossless_budget_tokens)}"))
         return [Text(), *lines] if lines else []
 
     def ledger(self, row: AssemblyRow) -> list[Text]:
@@ -223,7 +240,7 @@ class _Screen:
             Column("entry", folds=True),
             Column("line", right=True),
             Column("section", folds=True, leaves=2),
-            Column("role"),
+            Column("role", folds=True),
             Column("tokens", right=True),
             Column("fate"),
             Column("rule", leaves=1),
@@ -235,47 +252,64 @@ class _Screen:
             first, *more = entry.lines
             lines = f"{first}+{len(more)}" if more else str(first)
             cells = [entry.id, lines, entry.section, entry.role, number(entry.tokens)]
-            rows.append([*(Cell(visible(cell)) for cell in cells), Cell(fate, style), Cell(entry.rule or "")])
-        lines_of_table = table(columns, rows, self.width)
-        texts = [
-            Text(f"  | {entry.id}: {visible(entry.text)}".replace(entry.id, visible(entry.id), 1), "dim")
-            for entry in row.entries
-            if entry.text is not None
+            rows.append([*(Cell(cell) for cell in cells), Cell(fate, style), Cell(entry.rule or "")])
+        texts = [line for entry in row.entries for line in self._excerpt(entry)]
+        return [*table(columns, rows, self.width), *texts]
+
+    def _excerpt(self, entry: EntryRow) -> list[Text]:
+        """What an entry says, if that was asked for: behind a gutter, also where it is folded."""
+        if entry.text is None:
+            return []
+        text = visible(f"{entry.id}: {entry.text}")
+        pieces = [text] if self.width is None else folded(text, self.width - len(GUTTER))
+        return [said((f"{GUTTER}{piece}", "dim")) for piece in pieces]
+
+    def matchers(self, report: AuditReport) -> list[Text]:
+        columns = [
+            Column("matcher"),
+            Column("entries", right=True),
+            Column("transcripts", right=True),
+            Column("place", folds=True),
         ]
-        return [*lines_of_table, *texts]
+        rows = [
+            [row.kind, number(row.entries), number(row.transcripts), visible(row.place)]
+            for row in report.matchers
+        ]
+        return table(columns, [[Cell(cell) for cell in row] for row in rows], self.width)
 
     def many(self, report: AuditReport) -> list[Text]:
         if not report.transcripts:
-            return [Text("NOTHING AUDITED", "bold red")]
+            return [said(("NOTHING AUDITED", "bold red"))]
         before = sorted(row.tokens_before for row in report.assemblies)
         plan = report.plan.name or report.plan.path
-        lines = [self._tally(report).append(f"  plan {visible(plan)}", "not bold default")]
+        lines = [said(self._tally(report), f"  plan {plan}")]
         if self.options.verbosity < 0:
             return lines
         if before:
             middle = before[(len(before) - 1) // 2]
-            lines.append(Text(f"tokens before: median {number(middle)}, most {number(before[-1])}", "dim"))
+            lines.append(said((f"tokens before: median {number(middle)}, most {number(before[-1])}", "dim")))
         ranked = sorted(report.transcripts, key=_rank)
         shown = ranked if self.options.verbosity > 0 else ranked[:MOST_ROWS]
         lines += [Text(), *self._transcripts(shown)]
         if len(shown) < len(ranked):
-            lines.append(Text(f"... and {len(ranked) - len(shown)} more; -v shows every one", "dim"))
+            lines.append(said((f"... and {len(ranked) - len(shown):,} more; -v shows every one", "dim")))
         if self.options.verbosity > 0:
             for transcript in ranked:
                 lines += [Text(), *self.one(report, transcript)]
         return lines
 
-    def _tally(self, report: AuditReport) -> Text:
-        said = []
+    def _tally(self, report: AuditReport) -> tuple[str, str]:
+        """How many transcripts came to what, and the style of the worst."""
+        counts = []
         for status, (name, _) in reversed(VERDICTS.items()):
             count = sum(row.status == status for row in report.assemblies)
-            said += [f"{count:,} {'fit' if status == 'fits' else name.lower()}"] if count else []
+            counts += [f"{count:,} {'fit' if status == 'fits' else name.lower()}"] if count else []
         unread = sum(not transcript.assemblies for transcript in report.transcripts)
-        said += [f"{unread:,} not audited"] if unread else []
+        counts += [f"{unread:,} not audited"] if unread else []
         found = {row.status for row in report.assemblies}
         worst = next((status for status in reversed(VERDICTS) if status in found), "over_budget")
         style = "bold red" if unread else VERDICTS[worst][1]
-        return Text(f"{counted(len(report.transcripts), 'transcript')}: {', '.join(said)}", style)
+        return f"{counted(len(report.transcripts), 'transcript')}: {', '.join(counts)}", style
 
     def _transcripts(self, transcripts: Sequence[TranscriptReport]) -> list[Text]:
         columns = [
@@ -288,9 +322,9 @@ class _Screen:
         ]
         rows = []
         for transcript in transcripts:
-            name = visible(transcript.path)
+            name = transcript.path
             if not transcript.path.rsplit("/", 1)[-1].startswith(transcript.id):
-                name += f" {visible(transcript.id)}"
+                name += f" {transcript.id}"
             for row in transcript.assemblies:
                 verdict, style = VERDICTS[row.status]
                 left = -(row.missing_tokens or 0) if row.tokens_after is None else row.headroom_tokens
@@ -311,36 +345,37 @@ class _Screen:
             most = MOST_ERRORS_ALIKE if severity is Severity.ERROR else MOST_ALIKE
             more = len(items) if self.options.verbosity > 0 else most
             if len(items) > more and severity is not Severity.ERROR:
-                place, first = items[0]
-                title = Text(f"{visible(place)} and {len(items) - 1:,} more: ")
-                lines += [Text(), *self._finding(title, first)]
+                lines += [Text(), *self._finding(*items[0]), self._others(items)]
                 continue
             for place, item in items[:more]:
-                lines += [Text(), *self._finding(Text(f"{visible(place)}: "), item)]
+                lines += [Text(), *self._finding(place, item)]
             if len(items) > more:
-                lines += [
-                    Text(),
-                    Text(f"... and {len(items) - more:,} more of {items[0][1].code}", "bold red"),
-                ]
+                left = f"... and {len(items) - more:,} more of {items[0][1].code}; -v shows every one"
+                lines += [Text(), said((left, "bold red"))]
         return lines
 
-    def _finding(self, title: Text, item: Finding) -> list[Text]:
-        title.append(f"{item.severity.value} {item.code} {item.name}", STYLES[item.severity])
-        return [title, Text(f"  {visible(item.message)}"), *self._hint(item)]
+    def _finding(self, place: str, item: Finding) -> list[Text]:
+        what = f"{item.severity.value} {item.code} {item.name}"
+        title = said(f"{place}: ", (what, STYLES[item.severity]))
+        hint = item.hint.split("\n") if item.hint else []
+        hints = [said(f"  {'' if n else 'fix: '}{line}") for n, line in enumerate(hint)]
+        return [title, said(f"  {item.message}"), *hints]
 
-    def _hint(self, item: Finding) -> list[Text]:
-        return [
-            Text(f"  fix: {visible(line)}" if n == 0 else f"  {line}")
-            for n, line in enumerate((item.hint or "").splitlines())
-        ]
+    def _others(self, items: Sequence[tuple[str, Finding]]) -> Text:
+        """How many more of a kind there are than the first, and where the first of those are."""
+        first, *more = dict.fromkeys(place for place, _ in items)
+        named = more[:MOST_PLACES]
+        where = f", at {', '.join(named)}" if named else f", all at {first}"
+        dots = ", ..." if len(more) > len(named) else ""
+        return said((f"  and {len(items) - 1:,} more{where}{dots}", "dim"))
 
     def closing(self, report: AuditReport) -> Text:
         severities = report.severities()
-        said = ", ".join(counted(severities[item.value], item.value) for item in Severity)
+        counts = ", ".join(counted(severities[item.value], item.value) for item in Severity)
         code = report.exit_code
         style = "bold green" if code == 0 else "bold red"
         transcripts = counted(len(report.transcripts), "transcript")
-        return Text(f"{transcripts}; {said}; ").append(f"exit {code} ({report.exit_name})", style)
+        return said(f"{transcripts}; {counts}; ", (f"exit {code} ({report.exit_name})", style))
 
 
 def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:

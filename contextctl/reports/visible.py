@@ -9,7 +9,8 @@ _HIDDEN = re.compile(
 )
 """C0 and C1 controls, line separators, direction controls, invisible characters, lone surrogates."""
 
-_COMMAND_START = re.compile(r"^(\s*)::", re.MULTILINE)
+_COMMAND_START = re.compile(r"((?:^|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\s*)::")
+"""``::`` at the start of what anybody may take for a line."""
 
 
 def visible(text: str) -> str:

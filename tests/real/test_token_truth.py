@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,31 @@ NAMES_OF_OTHERS = ("openllmetry-testing", "computer-use-preview")
 """Deployments whose model the request does not tell."""
 
 SHAPES = {
-    "plain": {"name", "developer", "rf:json_object"},
+    "plain": {"name", "developer", "instructions", "rf:json_object"},
     "tool history": {"name", "developer", "rf:json_object", "tool_calls", "tool_result", "parallel"},
     "tools": {"name", "developer", "rf:json_object", "tool_calls", "tool_result", "parallel", "tools"},
 }
 """Shape -> what a request of it may hold; rules 1 and 4 cover the first two."""
+
+
+MAY_2025 = 1_746_057_600
+"""Until about then Responses added 18 tokens or more to every request; seconds since 1970."""
+
+
+def is_hidden(row: dict[str, Any]) -> bool:
+    """Whether the provider added tokens that do not follow from the request."""
+    if (row["request"].get("reasoning") or {}).get("mode") == "pro":
+        return True
+    stamp = row["created"] or row["recorded"]
+    made = stamp if isinstance(stamp, int | float) else parsed_date(stamp)
+    return row["endpoint"] == "responses" and made is not None and made < MAY_2025
+
+
+def parsed_date(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text or "").timestamp()
+    except ValueError:
+        return float(text) if text and text.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -54,8 +75,23 @@ def shape_of(holds: set[str]) -> str | None:
     return None
 
 
+def responses_messages(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """A Responses request of messages only, in chat's shape: rule 1 is the same for both."""
+    given = request["input"]
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    system = [{"role": "system", "content": request["instructions"]}] if request.get("instructions") else []
+    messages = []
+    for item in items:
+        content = item["content"]
+        if not isinstance(content, str):
+            content = [{"type": "text", "text": part["text"]} for part in content]
+        messages.append({"role": item["role"], "content": content})
+    return system + messages
+
+
 def request_messages(request: dict[str, Any]) -> tuple[Message, ...]:
-    readings = [message_from_json(message, Location()) for message in request["messages"]]
+    given = request["messages"] if "messages" in request else responses_messages(request)
+    readings = [message_from_json(message, Location()) for message in given]
     assert all(reading.message is not None for reading in readings)
     return tuple(reading.message for reading in readings if reading.message is not None)
 
@@ -66,8 +102,15 @@ def rows(path: Path) -> Iterator[Row]:
         holds = {item for item in row["shape"] if not item.startswith("tc:")}
         shape = shape_of(holds)
         model = row["model_returned"] or row["model_requested"]
-        countable = row["endpoint"] == "chat" and shape is not None and "opaque" not in row
-        if not countable or "conflict" in row or model in (None, *NAMES_OF_OTHERS):
+        chat = row["endpoint"] == "chat" or shape == "plain"
+        countable = chat and shape is not None and "opaque" not in row
+        if (
+            not countable
+            or "conflict" in row
+            or is_hidden(row)
+            or not model
+            or model.startswith(NAMES_OF_OTHERS)
+        ):
             continue
         request = row["request"]
         settings = RequestSettings(
