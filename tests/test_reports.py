@@ -227,6 +227,17 @@ def test_findings_of_one_kind_over_many_transcripts_are_told_once_with_count_and
     assert view("many", "pipe-verbose.txt").count("CTX201") == 20
 
 
+@pytest.mark.parametrize("color", [False, True])
+def test_a_pipe_gets_millions_of_characters_of_one_line_without_loss(color: bool) -> None:
+    text = "x" * 1_500_000 + "\x1b" + "end"
+    row = SAMPLES["fits"].assemblies[0]
+    report = with_transcript(
+        "fits", assemblies=(replace(row, entries=(replace(row.entries[0], text=text),)),)
+    )
+    shown = render(report, "text", RenderOptions(verbosity=1, color=color))
+    assert "x" * 1_500_000 + "\\x1bend" in shown
+
+
 def test_colour_is_there_only_when_asked_for() -> None:
     assert "\x1b[" in render(SAMPLES["compacted"], "text", RenderOptions(color=True))
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -97,7 +98,12 @@ class _Screen:
             legacy_windows=False,
         )
         for line in self.report(report):
-            console.print(line, soft_wrap=self.width is None, overflow="fold")
+            if not self.options.color and (self.width is None or cell_len(line.plain) <= self.width):
+                buffer.write(line.plain + "\n")
+            elif self.width is None:
+                console.print(line, soft_wrap=True)
+            else:
+                console.print(line, overflow="fold")
         return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
 
     def report(self, report: AuditReport) -> list[Text]:
