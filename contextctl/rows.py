@@ -8,7 +8,7 @@ from contextctl.entries import Entry, text_of
 from contextctl.errors import ContextBudgetError
 from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status
 from contextctl.outlook import lossless_budget, next_to_go
-from contextctl.plan import ContextPlan
+from contextctl.plan import ContextPlan, SectionPlan
 from contextctl.ports import Exactness, ModelProvider, measuring
 from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
@@ -157,7 +157,7 @@ def _entry_rows(
     for position, message in enumerate(assembled.messages if assembled else (), 1):
         if message.id is not None:
             positions.setdefault(message.id, position)
-    strategies = {section.plan.name: section.plan.compaction.strategy for section in prepared.sections}
+    plans = {section.plan.name: section.plan for section in prepared.sections}
     rows = []
     for entry in prepared.routed.entries:
         fate = assembled.fates[entry.id] if assembled else None
@@ -171,7 +171,7 @@ def _entry_rows(
                 pinned=entry.pinned,
                 protected=entry.protected,
                 fate=fate,
-                rule=_rule(entry, fate, strategies[entry.section]),
+                rule=_rule(entry, fate, plans[entry.section], prepared),
                 position=positions.get(entry.id) if fate in {Fate.KEPT, Fate.TRIMMED} else None,
                 text=text_of(entry)[:EXCERPT_CHARACTERS] if show_text else None,
             )
@@ -187,14 +187,16 @@ def _lines(entry: Entry) -> tuple[int | str, ...]:
     return tuple(lines)
 
 
-def _rule(entry: Entry, fate: Fate | None, strategy: str) -> str | None:
+def _rule(entry: Entry, fate: Fate | None, plan: SectionPlan, prepared: Prepared) -> str | None:
+    """What decided an entry's fate: a lock, the section's strategy, or its ``max_entry_tokens``."""
     if fate is None:
         return None
-    if fate is Fate.TRIMMED:
-        return "max_entry_tokens"
     if fate is Fate.KEPT:
         return "pinned" if entry.pinned else "protected" if entry.protected else None
-    return strategy
+    most = plan.max_entry_tokens
+    if fate is Fate.TRIMMED and most is not None and prepared.charges.measure(entry).upper_tokens > most:
+        return "max_entry_tokens"
+    return plan.compaction.strategy
 
 
 def _note_rows(prepared: Prepared, assembled: AssembledContext) -> tuple[NoteRow, ...]:

@@ -116,6 +116,15 @@ def compactions() -> st.SearchStrategy[CompactionPlan]:
         st.builds(
             lambda recent: CompactionPlan(strategy="pin-and-fold", parameters={"keep_recent": recent}), small
         ),
+        st.builds(
+            lambda keep, least, preview: CompactionPlan(
+                strategy="clear-tool-results",
+                parameters={"keep_results": keep, "min_tokens": least, "preview_tokens": preview},
+            ),
+            small,
+            st.sampled_from([0, 8]),
+            st.sampled_from([0, 4]),
+        ),
         st.just(CompactionPlan(strategy="refuse")),
     )
 

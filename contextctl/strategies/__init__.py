@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from contextctl.plan import CompactionPlan
 from contextctl.ports import Strategy
+from contextctl.strategies.clear_tool_results import ClearToolResults
 from contextctl.strategies.drop_middle import DropMiddle
 from contextctl.strategies.drop_oldest import DropOldest
 from contextctl.strategies.pin_and_fold import PinAndFold
@@ -18,6 +19,7 @@ STRATEGIES: dict[str, type[BaseModel]] = {
     "drop-oldest": DropOldest,
     "drop-middle": DropMiddle,
     "pin-and-fold": PinAndFold,
+    "clear-tool-results": ClearToolResults,
     "refuse": Refuse,
 }
 """Name -> class; the fields of the class are the parameters that a plan may set."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextctl.entries import Entry
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import Count, Fits
+from contextctl.strategies.dropping import fewest_dropped
 
 
 class DropOldest(BaseModel):
@@ -34,19 +32,7 @@ class DropOldest(BaseModel):
         fits: Fits | None = None,
     ) -> CompactionOutcome:
         """Drop from the front until the rest fits or only locked entries are left."""
-        loose = [entry for entry in entries if not entry.pinned]
-        dropped_tokens = list(accumulate((count((entry,)) for entry in loose), initial=0))
-        wanted = count([entry for entry in entries if entry.pinned]) + dropped_tokens[-1] - budget_tokens
-        if self.step_tokens and wanted > 0:
-            wanted = -(-wanted // self.step_tokens) * self.step_tokens
-        fewest = min(bisect_left(dropped_tokens, wanted), len(loose))
-
-        def without(dropped: int) -> tuple[Entry, ...]:
-            gone = {entry.id for entry in loose[:dropped]}
-            return tuple(entry for entry in entries if entry.id not in gone)
-
-        if fits is not None:
-            fewest = bisect_left(
-                range(len(loose)), True, lo=fewest, key=lambda dropped: fits(without(dropped))
-            )
-        return CompactionOutcome(entries=without(fewest), evicted=tuple(entry.id for entry in loose[:fewest]))
+        kept, evicted = fewest_dropped(
+            entries, budget_tokens=budget_tokens, count=count, fits=fits, step_tokens=self.step_tokens
+        )
+        return CompactionOutcome(entries=kept, evicted=evicted)
