@@ -98,3 +98,14 @@ def test_the_readme_shows_the_report_that_its_first_command_prints() -> None:
     report = audit(plan, load_transcripts(ROOT / "fixtures" / "trip.jsonl"), offline_provider("gpt-4o"))
     shown = render(report, "text").replace(f"{ROOT.as_posix()}/", "")
     assert block.group(1) == shown
+
+
+def test_the_readme_shows_the_budget_error_as_it_is() -> None:
+    from contextctl.reports import render
+
+    plan = load_plan(ROOT / "plans" / "too-small.yaml")
+    report = audit(plan, load_transcripts(ROOT / "fixtures" / "trip.jsonl"), offline_provider("gpt-4o"))
+    shown = render(report, "text").replace(f"{ROOT.as_posix()}/", "")
+    block = re.search(r"```text\n([^`]*CTX103[^`]*)```", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert block
+    assert block.group(1) in shown
