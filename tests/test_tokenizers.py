@@ -59,7 +59,7 @@ def test_a_lone_surrogate_counts_as_the_replacement_character(name: str) -> None
 
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize(
-    "text", [" " * 1_000_000 + "x", " \t" * 500_000, "A" * 1_000_000, "a b" + "\u3000" * 1_000_000]
+    "text", [" " * 1_000_000 + "x", " \t" * 500_000, "a b" + "\u3000" * 1_000_000, "\x85" * 1_100_000 + "x"]
 )
 def test_a_run_too_long_for_one_piece_is_an_estimate_that_is_no_crash_and_not_nothing(
     name: str, text: str
@@ -70,9 +70,34 @@ def test_a_run_too_long_for_one_piece_is_an_estimate_that_is_no_crash_and_not_no
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_long_run_that_needs_no_pieces_is_exact(name: str) -> None:
+def test_a_million_dashes_are_15625_tokens(name: str) -> None:
     measure = tokenizer(name).measure("-" * 1_000_000)
     assert (measure.tokens, measure.exactness) == (15_625, Exactness.EXACT)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("unit", ["a", "A", "aA", "a\u0301", "\u4e2d", "/", "7", "\U0001f600", "-\n"])
+def test_a_long_run_of_anything_but_white_space_is_exact(name: str, unit: str) -> None:
+    measure = tokenizer(name).measure(unit * (1_200_000 // len(unit)) + "x")
+    assert measure.exactness is Exactness.EXACT
+    assert measure.tokens > 10_000
+
+
+@pytest.mark.parametrize("unit", [" " * 399_999 + "x", "a" * 399_999 + " ", " \n" * 199_999 + "x"])
+def test_the_search_for_long_runs_visits_each_character_once(unit: str) -> None:
+    """Quadratic, this would take hours and the run of tests would never end."""
+    assert tokenizer("cl100k_base").measure(unit * 3).exactness is Exactness.EXACT
+
+
+@pytest.mark.parametrize("unit", [" ", "\t", " \t", "\n", " \n", "\u3000", "\t\t "])
+@pytest.mark.parametrize("length", [400_000, 612_345, 900_001])
+def test_a_run_in_pieces_is_close_above_its_count_at_once(unit: str, length: int) -> None:
+    text = (unit * length)[:length]
+    used = tokenizer("cl100k_base")
+    exact = len(used._encoding.encode_ordinary(text))  # type: ignore[attr-defined]
+    pieced = used.measure(text)
+    assert pieced.exactness is Exactness.ESTIMATE
+    assert exact <= pieced.tokens <= exact + 100
 
 
 @given(st.lists(st.sampled_from([" ", "\n", "\t", "a", "B", "ab c", "-"]), max_size=8), st.integers(1, 9))
@@ -82,7 +107,8 @@ def test_counting_in_pieces_is_never_below_counting_at_once(texts: list[str], re
     whole._built = tokenizer("cl100k_base")._encoding  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(openai_bpe, "LONGEST_RUN", 4)
-        patch.setattr(openai_bpe, "_RUN", openai_bpe.re.compile(r"\s{4,}|[^\W\d_]{4,}"))
+        patch.setattr(openai_bpe, "PIECE_TOKENS", 1)
+        patch.setattr(openai_bpe, "_RUN", openai_bpe.re.compile(r"(?<!\s)\s{4,}"))
         pieced = whole._measure(text)
     exact = len(whole._encoding.encode_ordinary(text))
     assert pieced.tokens >= exact
