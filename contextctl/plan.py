@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -338,11 +339,15 @@ def section_problems(
 ) -> list[SectionProblem]:
     """Names that repeat or differ only invisibly, shares above 1 in sum, ``rest`` more than once."""
     problems: list[SectionProblem] = []
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for index, name in enumerate(names):
-        if name in seen:
+        looks = "".join(letter for letter in name if unicodedata.category(letter) not in {"Cc", "Cf"})
+        if seen.get(looks) == name:
             problems.append(SectionProblem("CTX005", f"section name {name!r} repeats", index, "name"))
-        seen.add(name)
+        elif looks in seen:
+            message = f"section name {name!r} differs from another only by invisible characters"
+            problems.append(SectionProblem("CTX005", message, index, "name"))
+        seen.setdefault(looks, name)
     total = Decimal(0)
     for index, share in enumerate(shares):
         if total <= 1 < total + share:

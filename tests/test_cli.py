@@ -154,6 +154,14 @@ def test_outputs_are_written_beside_stdout_in_the_format_of_prefix_or_suffix(wor
     assert sorted(path.name for path in work.iterdir() if path.name.startswith(".")) == []
 
 
+def test_an_output_that_cannot_be_written_does_not_silence_stdout_or_the_others(work: Path) -> None:
+    done = run("audit", "wide.yaml", "chat.jsonl", "-o", "no/folder/a.json", "-o", "b.json", cwd=work)
+    assert done.returncode == 2
+    assert done.stdout.startswith(b"FITS")
+    assert json.loads((work / "b.json").read_bytes())["exit"]["code"] == 0
+    assert b"no/folder/a.json" in done.stderr
+
+
 def test_options_come_before_the_environment_and_that_before_the_plan(work: Path) -> None:
     def budget(*arguments: str, **environment: str) -> int:
         done = run("audit", "wide.yaml", "chat.jsonl", "-f", "json", *arguments, cwd=work, **environment)

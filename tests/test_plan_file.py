@@ -151,6 +151,12 @@ def test_shares_that_add_up_to_exactly_one_are_taken(tmp_path: Path) -> None:
     assert sum(section.share for section in load(tmp_path, text).sections) == 1
 
 
+def test_section_names_that_differ_only_by_invisible_characters_are_refused(tmp_path: Path) -> None:
+    text = 'sections:\n  - {name: notes, share: 0.5}\n  - {name: "no\\u200btes", share: 0.5}\n'
+    ((line, _, _, message),) = refused(tmp_path, text)
+    assert (line, "invisible" in message) == (3, True)
+
+
 def test_an_alias_bomb_and_a_loop_are_refused_without_printing_them(tmp_path: Path) -> None:
     levels = ["a: &a [" + ",".join("x" * 10) + "]"]
     levels += [f"{k}: &{k} [{','.join(['*' + j] * 10)}]" for j, k in ["ab", "bc", "cd", "de", "ef", "fg"]]

@@ -101,9 +101,15 @@ def audit_command(
     )
     report = _with_changes(report, changed)
     verbosity = -1 if quiet else int(verbose)
+    failed: list[UsageError] = []
     for file in files:
-        write_file(file.path, render(report, file.format, RenderOptions(verbosity=verbosity)))
+        try:
+            write_file(file.path, render(report, file.format, RenderOptions(verbosity=verbosity)))
+        except UsageError as error:
+            failed.append(error)
     write_out(render(report, format, _screen(color, verbosity)))
+    if failed:
+        raise failed[0]
     if report.exit_code == 3:
         _say_input_errors(report)
     return report.exit_code
