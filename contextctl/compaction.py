@@ -11,7 +11,7 @@ from typing import Any
 
 from contextctl.conservation import broken_promise
 from contextctl.entries import Entry
-from contextctl.errors import InternalError, StrategyError
+from contextctl.errors import InternalError, StrategyError, SummaryUnusableError
 from contextctl.outcome import CompactionOutcome
 from contextctl.plan import SectionPlan
 from contextctl.sections import Charges, Section, Situation, name_largest
@@ -47,7 +47,16 @@ async def compact(
         return CompactionOutcome(entries=section.entries, trimmed=section.trimmed)
     if not soft and not isinstance(section.strategy, Refuse):
         _require_locked_fit(section, room, charges, situation)
-    outcome = await _run(section, floor(room * Fraction(plan.compact_to)), charges)
+    try:
+        outcome = await _run(section, floor(room * Fraction(plan.compact_to)), charges)
+    except SummaryUnusableError as error:
+        raise situation.error(
+            f"section {plan.name!r}: {error.message}",
+            missing=charges.upper(section.entries) - room,
+            rule=error.rule or "CTX304",
+            section=plan.name,
+            hint="a summary is never shortened or invented: raise max_summary_tokens, or mend the summariser",
+        ) from (error.__cause__ or error)
     broken = broken_promise(section.entries, outcome)
     if broken is not None and not is_built_in(section.strategy):
         raise situation.error(

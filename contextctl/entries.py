@@ -40,7 +40,8 @@ class Entry:
     ``positions`` are the 1-based places of its messages in the list given, ascending. ``pinned`` is what a
     strategy must respect; the engine sets it for every locked entry before a strategy sees it.
     ``pending`` is a call that still waits for its results at the end of the list. A note or summary has a
-    ``kind`` and the ids that it ``stands_for``.
+    ``kind`` and the ids that it ``stands_for``; ``planned_tokens`` are set aside for a summary that is not
+    made, and are what it is charged.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Entry:
     positions: tuple[int, ...] = ()
     kind: Literal["note", "summary"] | None = None
     stands_for: tuple[str, ...] = ()
+    planned_tokens: int | None = None
 
     @property
     def role(self) -> str:
@@ -89,6 +91,14 @@ def note_entry(
         folded=counts,
     )
     return Entry(id=id, messages=(message,), section=section, kind="note", stands_for=tuple(stands_for))
+
+
+def summary_entry(text: str, *, id: str, section: str, role: str, stands_for: Sequence[str]) -> Entry:
+    """An entry that holds one summary, standing for the entries of these ids."""
+    content = (TextPart(text=text),) if text else ()
+    ids = tuple(stands_for)
+    message = Message(role=role, content=content, id=id, section=section, kind="summary", stands_for=ids)
+    return Entry(id=id, messages=(message,), section=section, kind="summary", stands_for=ids)
 
 
 @dataclass(slots=True)

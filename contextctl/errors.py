@@ -161,6 +161,13 @@ class ContextBudgetError(ContextctlError):
         self.refused = refused
 
 
+class SummaryUnusableError(ContextctlError):
+    """A summary that cannot stand for what it was made of; the engine turns it into a budget error.
+
+    ``__cause__`` is the failure of the transport, where one is to blame.
+    """
+
+
 class StrategyError(ContextBudgetError):
     """A caller's own strategy broke a promise: it lost or changed what it may not, or overran its room."""
 

@@ -80,6 +80,10 @@ RULES: dict[str, Rule] = {
     "CTX206": Rule("section-reorders", _NOTE),
     "CTX207": Rule("entries-folded", _NOTE),
     "CTX208": Rule("entries-trimmed", _NOTE),
+    "CTX209": Rule("entries-summarised", _NOTE),
+    "CTX301": Rule("summary-missing", _ERROR),
+    "CTX304": Rule("summary-unusable", _ERROR),
+    "CTX305": Rule("summary-hypothetical", _NOTE),
     "CTX401": Rule("unknown-model", _ERROR),
     "CTX402": Rule("window-unknown", _ERROR),
     "CTX403": Rule("estimated-count", _NOTE),
@@ -91,8 +95,8 @@ RULES: dict[str, Rule] = {
     "CTX505": Rule("pinned-section-with-strategy", _WARNING),
     "CTX601": Rule("expectation-failed", _ERROR),
 }
-"""Code -> rule. Codes are never reused; 0xx input, 1xx budget, 2xx eviction, 4xx models and counting,
-5xx plan hygiene, 6xx expectations."""
+"""Code -> rule. Codes are never reused; 0xx input, 1xx budget, 2xx eviction, 3xx summaries, 4xx models and
+counting, 5xx plan hygiene, 6xx expectations."""
 
 INPUT_CODES = frozenset({"CTX401", "CTX402", "CTX108"})
 """Errors beside the 0xx ones that mean an input could not be used (exit 3)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from contextctl.checks.expectations import Tested, expectation_findings
 from contextctl.checks.losses import Ledger, loss_findings, lost_user_finding, order_findings
 from contextctl.entries import newest_user_entry
@@ -35,6 +37,7 @@ def judge(
     newest = newest_user_entry(entries.values())
     found = loss_findings(assembled, ledger) + order_findings(assembled, ledger, newest)
     found += lost_user_finding(assembled, ledger, newest) + _limit_findings(assembled, prepared)
+    found += summary_findings(assembled, charges)
     tested = Tested(
         assembled,
         transcript.messages,
@@ -70,6 +73,21 @@ def _limit_findings(assembled: AssembledContext, prepared: Prepared) -> list[Fin
     if assembled.status == "fits" and tokens * NEAR_LIMIT[1] >= budget * NEAR_LIMIT[0]:
         return [finding("CTX106", f"nothing is lost yet, at {tokens:,} of {budget:,} tokens")]
     return []
+
+
+def summary_findings(assembled: AssembledContext, charges: Mapping[str, int]) -> list[Finding]:
+    """Where summaries are only planned: how many, how much they would read, the largest span."""
+    planned = [note for note in assembled.notes if note.planned_tokens is not None]
+    if not planned:
+        return []
+    read = [sum(charges[i] for i in note.stands_for if i in charges) for note in planned]
+    aside = sum(note.planned_tokens or 0 for note in planned)
+    noun = "summary is" if len(planned) == 1 else "summaries are"
+    message = (
+        f"{len(planned)} {noun} planned and not made: {sum(read):,} tokens would be read "
+        f"(largest span {max(read):,}), {aside:,} are set aside"
+    )
+    return [finding("CTX305", message, hint="the prompt is hypothetical: nothing of it was made up")]
 
 
 def budget_finding(error: ContextBudgetError, prepared: Prepared) -> Finding:

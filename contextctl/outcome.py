@@ -75,7 +75,8 @@ class AssembledContext:
 
     ``messages`` stand in plan order and carry the ids, sections, pins and protection that make assembling
     them again a no-op. ``tokens`` is the model's own count of the whole prompt; ``tokens_upper`` adds the
-    margin of an estimate; ``budget_tokens`` is what there was room for.
+    margin of an estimate; ``budget_tokens`` is what there was room for. A ``hypothetical`` prompt holds a
+    summary that is only planned, as a message without content.
     """
 
     messages: tuple[Message, ...]
@@ -87,6 +88,7 @@ class AssembledContext:
     fates: Mapping[str, Fate] = field(default_factory=dict)
     notes: tuple[Entry, ...] = ()
     findings: tuple[Finding, ...] = ()
+    hypothetical: bool = False
     joint_tokens: int = 0
     history_fingerprint: str = ""
     prompt_fingerprint: str = ""

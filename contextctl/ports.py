@@ -171,6 +171,44 @@ Fits = Callable[[Sequence[Entry]], bool]
 """Whether these entries are within the section's limits of messages and turns (tokens apart)."""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """A span of one section to be summarised in at most ``max_summary_tokens``, framing included."""
+
+    entries: tuple[Entry, ...]
+    section: str
+    instructions: str
+    max_summary_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The text of a summary; None where it is only planned and nobody has written it."""
+
+    text: str | None
+
+
+class Summariser(Protocol):
+    """Makes summaries, replays recorded ones, or only plans for them."""
+
+    async def summarise(self, request: SummaryRequest) -> Summary:
+        """The summary of a span.
+
+        Raises :class:`~contextctl.errors.SummaryUnusableError` where there is none to be had.
+        """
+        ...
+
+
+class CompletionProvider(Protocol):
+    """A language model that can be asked: what :class:`SummariseSpan` needs of the caller's own."""
+
+    async def complete(
+        self, messages: Sequence[Message], *, model: str, max_output_tokens: int
+    ) -> tuple[str, str | None]:
+        """The answer's text and why it ended (``"length"`` where it was cut off)."""
+        ...
+
+
 class Strategy(Protocol):
     """Works a section down to a number of tokens.
 

@@ -10,6 +10,7 @@ from contextctl.budget import Rooms
 from contextctl.entries import Entry
 from contextctl.messages import Message, visible_content
 from contextctl.outcome import AssembledContext, CompactionOutcome, Fate, SectionOutcome, Status
+from contextctl.ports import Measure
 from contextctl.preparation import Prepared
 from contextctl.sections import Charges, Section
 
@@ -99,7 +100,10 @@ def put_together(
         notes += [
             replace(e, section=section.plan.name) for e in outcome.entries if e.id not in section.originals
         ]
-    measure = prepared.ruler.prompt(messages)
+    planned = [note for note in notes if note.planned_tokens is not None]
+    unwritten = {note.id for note in planned}
+    measure = prepared.ruler.prompt([message for message in messages if message.id not in unwritten])
+    measure = measure + Measure.total(map(prepared.charges.measure, planned))
     line = prepared.limits.soft_tokens
     status: Status = "fits" if set(fates.values()) <= {Fate.KEPT} else "compacted"
     if line is not None and measure.upper_tokens > line:
@@ -118,6 +122,7 @@ def put_together(
         ),
         fates=fates,
         notes=tuple(notes),
+        hypothetical=bool(planned),
         joint_tokens=prepared.joint_tokens,
         history_fingerprint=prepared.history_fingerprint,
         prompt_fingerprint=fingerprint(messages),

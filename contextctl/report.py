@@ -141,7 +141,8 @@ class NextToGo:
 class AssemblyRow:
     """One assembly: the verdict and its numbers. ``call`` is None for the end of the recording.
 
-    ``lossless_budget_tokens`` is the smallest ``budget_tokens`` of the plan that would lose nothing.
+    ``lossless_budget_tokens`` is the smallest ``budget_tokens`` of the plan that would lose nothing. It is
+    ``hypothetical`` where a summary is only planned; ``summary_calls`` counts summaries.
     """
 
     call: int | None
@@ -163,6 +164,8 @@ class AssemblyRow:
     notes: tuple[NoteRow, ...] = ()
     next_to_go: NextToGo | None = None
     lossless_budget_tokens: int | None = None
+    hypothetical: bool = False
+    summary_calls: int = 0
 
     @property
     def has_prompt(self) -> bool:

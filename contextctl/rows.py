@@ -120,6 +120,8 @@ def assembly_row(
         notes=_note_rows(prepared, assembled) if assembled else (),
         next_to_go=next_to_go(plan, prepared) if untouched else None,
         lossless_budget_tokens=lossless_budget(plan, prepared),
+        hypothetical=assembled is not None and assembled.hypothetical,
+        summary_calls=sum(note.kind == "summary" for note in assembled.notes) if assembled else 0,
     )
 
 

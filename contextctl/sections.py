@@ -10,7 +10,7 @@ from contextctl.entries import Entry, locked
 from contextctl.errors import ContextBudgetError
 from contextctl.messages import Message
 from contextctl.plan import SectionPlan
-from contextctl.ports import Measure, Strategy
+from contextctl.ports import Exactness, Measure, Strategy
 from contextctl.ruler import Ruler
 from contextctl.trimming import trim_entry
 
@@ -24,6 +24,10 @@ class Charges:
 
     def measure(self, entry: Entry) -> Measure:
         """The charge of an entry; an altered or new one is measured as it is now."""
+        if entry.planned_tokens is not None:
+            return Measure(
+                entry.planned_tokens, entry.planned_tokens, Exactness.ESTIMATE, ("a summary is not made yet",)
+            )
         messages, measure = self._known.get(entry.id, (None, None))
         if messages is entry.messages and measure is not None:
             return measure

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from contextctl.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from contextctl.outcome import AssembledContext, Fate
 from contextctl.plan import CompactionPlan, ContextPlan, Matcher, SectionPlan
+from contextctl.ports import Summary, SummaryRequest
+from contextctl.strategies.summarise_span import SummariseSpan
 
 
 def words(message: Message) -> int:
@@ -48,6 +50,17 @@ class MergingProvider(WordProvider):
     def count_tokens(self, messages: Sequence[Message]) -> int:
         pairs = sum(a.role == b.role for a, b in pairwise(messages))
         return super().count_tokens(messages) + 2 * pairs
+
+
+class ShortSummaries:
+    """A summariser whose every summary is one word."""
+
+    async def summarise(self, request: SummaryRequest) -> Summary:
+        return Summary("gist")
+
+
+SUPPLIED = {"summarise-span": SummariseSpan(summariser=ShortSummaries())}
+"""The strategies that a plan here may name and that are not built in."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,21 @@ def compactions() -> st.SearchStrategy[CompactionPlan]:
             small,
             st.sampled_from([0, 8]),
             st.sampled_from([0, 4]),
+        ),
+        st.builds(
+            lambda first, recent, span, most: CompactionPlan(
+                strategy="summarise-span",
+                parameters={
+                    "keep_first": first,
+                    "keep_recent": recent,
+                    "span": span,
+                    "max_summary_tokens": most,
+                },
+            ),
+            small,
+            small,
+            st.sampled_from(["shortest", "all"]),
+            st.sampled_from([None, 12]),
         ),
         st.just(CompactionPlan(strategy="refuse")),
     )
@@ -211,4 +239,5 @@ def check_conservation(history: History, assembled: AssembledContext, provider: 
     assert calls - answered <= {"pending"}
     assert answered <= calls
     stood_for = {i for message in assembled.messages for i in message.stands_for}
-    assert {i for i, fate in fates.items() if fate is Fate.FOLDED} <= stood_for
+    replaced = {Fate.FOLDED, Fate.SUMMARISED}
+    assert {i for i, fate in fates.items() if fate in replaced} <= stood_for

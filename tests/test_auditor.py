@@ -21,7 +21,7 @@ from contextctl.outcome import Fate
 from contextctl.plan import ContextPlan, EntryMatcher, Expectation, Matcher, SectionPlan
 from contextctl.recording import Transcript
 from contextctl.report import AuditReport
-from tests.engine_samples import History, WordProvider, histories, plans
+from tests.engine_samples import SUPPLIED, History, WordProvider, histories, plans
 
 
 def section(name: str, share: str, **fields: Any) -> SectionPlan:
@@ -251,7 +251,7 @@ def test_a_fingerprint_stays_when_lines_move_and_differs_by_transcript() -> None
 def test_at_the_smallest_budget_that_loses_nothing_nothing_is_lost_and_one_token_less_loses(
     made: ContextPlan, history: History, window: int
 ) -> None:
-    report = audit(made, [transcript(history.messages)], WordProvider(window))
+    report = audit(made, [transcript(history.messages)], WordProvider(window), strategies=SUPPLIED)
     if not report.assemblies or report.assemblies[0].lossless_budget_tokens is None:
         return
     least = report.assemblies[0].lossless_budget_tokens
@@ -259,14 +259,17 @@ def test_at_the_smallest_budget_that_loses_nothing_nothing_is_lost_and_one_token
     def losses(budget: int) -> int:
         try:
             changed = made.model_copy(update={"budget_tokens": budget})
-            (row,) = audit(changed, [transcript(history.messages)], WordProvider(None)).assemblies
+            said = [transcript(history.messages)]
+            (row,) = audit(changed, said, WordProvider(None), strategies=SUPPLIED).assemblies
         except PlanUnusableError:
             return 1
         return int(not row.has_prompt) + sum(section.lost for section in row.sections)
 
     assert losses(least) == 0
     soft_at_the_edge = made.compaction_fraction is not None
-    fold_or_refuse = any(s.compaction.strategy in {"pin-and-fold", "refuse"} for s in made.sections)
+    fold_or_refuse = any(
+        s.compaction.strategy in {"pin-and-fold", "refuse", "summarise-span"} for s in made.sections
+    )
     if not soft_at_the_edge and not fold_or_refuse:
         assert losses(least - 1) > 0
 
@@ -277,7 +280,7 @@ def test_what_goes_next_goes_after_exactly_so_many_more_tokens(
     made: ContextPlan, history: History, window: int, over: int
 ) -> None:
     provider = WordProvider(window)
-    report = audit(made, [transcript(history.messages)], provider)
+    report = audit(made, [transcript(history.messages)], provider, strategies=SUPPLIED)
     if not report.assemblies or report.assemblies[0].next_to_go is None:
         return
     going = report.assemblies[0].next_to_go
@@ -287,7 +290,8 @@ def test_what_goes_next_goes_after_exactly_so_many_more_tokens(
     more = Message(
         role="assistant", section=going.section, content=" ".join(["w"] * (going.after_tokens - 4 + over))
     )
-    (row,) = audit(made, [transcript([*history.messages, more])], provider).assemblies
+    said = [transcript([*history.messages, more])]
+    (row,) = audit(made, said, provider, strategies=SUPPLIED).assemblies
     lost = {entry.id for entry in row.entries if entry.fate is not Fate.KEPT}
     assert bool(lost) is bool(over)
     assert not over or not row.has_prompt or going.entry in lost

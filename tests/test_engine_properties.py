@@ -14,6 +14,7 @@ from contextctl.errors import ContextBudgetError
 from contextctl.outcome import AssembledContext, Fate
 from contextctl.plan import ContextPlan
 from tests.engine_samples import (
+    SUPPLIED,
     History,
     MergingProvider,
     WordProvider,
@@ -30,7 +31,9 @@ def assemble(
     plan: ContextPlan, history: History, provider: WordProvider
 ) -> AssembledContext | ContextBudgetError:
     try:
-        return asyncio.run(ContextAssembler(plan, provider=provider).assemble(history.messages))
+        return asyncio.run(
+            ContextAssembler(plan, provider=provider, strategies=SUPPLIED).assemble(history.messages)
+        )
     except ContextBudgetError as error:
         return error
 
@@ -98,7 +101,9 @@ def test_assembling_a_prompt_again_changes_nothing(plan: ContextPlan, history: H
     result = assemble(plan, history, provider)
     if isinstance(result, ContextBudgetError):
         return
-    again = asyncio.run(ContextAssembler(plan, provider=provider).assemble(result.messages))
+    again = asyncio.run(
+        ContextAssembler(plan, provider=provider, strategies=SUPPLIED).assemble(result.messages)
+    )
     assert again.messages == result.messages
     assert again.prompt_fingerprint == result.prompt_fingerprint
 

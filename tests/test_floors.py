@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("outcome", "routing", "budget"),
     ("ports", "report"),
     ("strategies", "tokenizers", "transcripts", "checks", "ruler", "conservation", "trimming"),
-    ("sections", "providers", "loading", "testing"),
+    ("sections", "providers", "loading", "testing", "summarisers"),
     ("preparation", "compaction"),
     ("prompt", "outlook", "judgement", "tally"),
     ("assembler", "rows"),

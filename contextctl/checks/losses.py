@@ -35,6 +35,7 @@ def loss_findings(assembled: AssembledContext, ledger: Ledger) -> list[Finding]:
     for section in assembled.sections:
         found += _lost(section, section.evicted, "CTX201", "evicted", ledger)
         found += _lost(section, section.folded, "CTX207", "folded into a note", ledger)
+        found += _lost(section, section.summarised, "CTX209", "summarised", ledger)
         found += _lost(section, section.trimmed, "CTX208", "trimmed", ledger)
         found += _impossible(section, ledger)
         found += _starved(section, assembled.sections, ledger)

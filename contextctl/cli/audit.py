@@ -80,6 +80,8 @@ def audit_command(
     """
     from contextctl.auditor import audit_async
     from contextctl.loading.transcript_files import iter_transcripts
+    from contextctl.strategies.summarise_span import SummariseSpan
+    from contextctl.summarisers.planned import PlannedSummariser
 
     plan_name, names = _split(arguments or [], plan, files_from)
     files = options.output_files(output, format)
@@ -94,6 +96,7 @@ def audit_command(
             loaded,
             iter_transcripts(names, format=transcript_format, stdin=stdin),
             provider,
+            strategies={"summarise-span": SummariseSpan(summariser=PlannedSummariser())},
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,
             show_text=show_text,

@@ -26,7 +26,14 @@ from contextctl.plan import (
     SectionPlan,
     section_problems,
 )
-from contextctl.strategies import STRATEGIES, StrategyParametersError, UnknownStrategyError, build_strategy
+from contextctl.strategies import (
+    STRATEGIES,
+    SUPPLIED,
+    StrategyParametersError,
+    UnknownStrategyError,
+    build_strategy,
+    check_parameters,
+)
 
 PRESET_PREFIX = "preset:"
 """What a plan's name begins with where it means one that contextctl ships."""
@@ -199,9 +206,12 @@ def _strategy_problem(
     if value["strategy"] in known:
         return None
     try:
-        build_strategy(CompactionPlan(strategy=value["strategy"], parameters=parameters))
+        if value["strategy"] in SUPPLIED:
+            check_parameters(value["strategy"], parameters, SUPPLIED[value["strategy"]])
+        else:
+            build_strategy(CompactionPlan(strategy=value["strategy"], parameters=parameters))
     except UnknownStrategyError as error:
-        hint = f"one of: {', '.join(sorted({*STRATEGIES, *known}))}"
+        hint = f"one of: {', '.join(sorted({*STRATEGIES, *SUPPLIED, *known}))}"
         return Problem("CTX007", str(error), document.place(named), hint)
     except StrategyParametersError as error:
         return Problem("CTX005", str(error), document.place((*path, error.parameter)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from contextctl.plan import ContextPlan
-from contextctl.strategies import STRATEGIES
+from contextctl.strategies import STRATEGIES, SUPPLIED
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """The newest draft that YAML editors document support for."""
@@ -18,9 +20,10 @@ def plan_schema() -> dict[str, Any]:
     definitions.pop("CompactionPlan", None)
     definitions.pop("RequestSettings", None)
     section = definitions["SectionPlan"]["properties"]
+    known = {**STRATEGIES, **SUPPLIED}
     section["compaction"] = {
         "description": section["compaction"].get("description", ""),
-        "anyOf": [{"enum": list(STRATEGIES)}, *(_with_parameters(name) for name in STRATEGIES)],
+        "anyOf": [{"enum": list(known)}, *(_with_parameters(name, known[name]) for name in known)],
     }
     section["match"] = {
         "description": section["match"].get("description", ""),
@@ -39,8 +42,8 @@ def plan_schema() -> dict[str, Any]:
     }
 
 
-def _with_parameters(name: str) -> dict[str, Any]:
-    parameters = STRATEGIES[name].model_json_schema()["properties"] if STRATEGIES[name].model_fields else {}
+def _with_parameters(name: str, kind: type[BaseModel]) -> dict[str, Any]:
+    parameters = kind.model_json_schema()["properties"] if kind.model_fields else {}
     return {
         "type": "object",
         "properties": {"strategy": {"const": name}, **parameters},

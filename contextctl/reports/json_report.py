@@ -190,8 +190,8 @@ def assembly_facts(row: AssemblyRow) -> dict[str, Any]:
         "prompt_fingerprint": row.prompt_fingerprint,
         "cached_prefix_tokens": None,
         "prefix_broken_by": None,
-        "hypothetical": False,
-        "summary_calls": 0,
+        "hypothetical": row.hypothetical,
+        "summary_calls": row.summary_calls,
         "next_to_go": next_facts(row.next_to_go),
         "lossless_budget_tokens": row.lossless_budget_tokens,
     }

@@ -29,7 +29,7 @@ VERDICTS = {
 """Status -> what it is called, and its colour."""
 
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208"})
+LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208", "CTX209"})
 MOST_ROWS = 20
 """Transcripts shown in a run of many, worst first, unless every one is asked for."""
 
@@ -160,6 +160,8 @@ class _Screen:
         else:
             left = number(row.headroom_tokens)
             numbers = f"{number(row.tokens_after)} of {budget} tokens{about}, {left} left"
+        if row.hypothetical:
+            numbers += f", hypothetical: {counted(row.summary_calls, 'summary', 'summaries')} to be made"
         return said((name, style), f"  {transcript.path}: {numbers}")
 
     def budget(self, report: AuditReport, transcript: TranscriptReport) -> list[Text]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,6 +15,7 @@ from contextctl.strategies.drop_middle import DropMiddle
 from contextctl.strategies.drop_oldest import DropOldest
 from contextctl.strategies.pin_and_fold import PinAndFold
 from contextctl.strategies.refuse import Refuse
+from contextctl.strategies.summarise_span import SpanParameters, SummariseSpan
 
 STRATEGIES: dict[str, type[BaseModel]] = {
     "drop-oldest": DropOldest,
@@ -24,9 +26,15 @@ STRATEGIES: dict[str, type[BaseModel]] = {
 }
 """Name -> class; the fields of the class are the parameters that a plan may set."""
 
+SUPPLIED: dict[str, type[BaseModel]] = {"summarise-span": SpanParameters}
+"""Strategies that a plan may name and that need something from outside: name -> parameters. A library's
+caller supplies them in ``strategies=``; the command line does so itself."""
+
 
 def is_built_in(strategy: Strategy) -> bool:
     """True for a strategy that contextctl ships, so that a broken promise is contextctl's own bug."""
+    if isinstance(strategy, SummariseSpan):
+        return True
     return isinstance(strategy, BaseModel) and type(strategy) in STRATEGIES.values()
 
 
@@ -54,26 +62,33 @@ def build_strategy(compaction: CompactionPlan, own: Mapping[str, Strategy] | Non
     Raises :class:`UnknownStrategyError` or :class:`StrategyParametersError`.
     """
     own = own or {}
-    if compaction.strategy in own:
-        if compaction.parameters:
-            parameter = next(iter(compaction.parameters))
-            raise StrategyParametersError(
-                f"parameters of the strategy {compaction.strategy!r} are set where it is made", parameter
-            )
-        return own[compaction.strategy]
-    if compaction.strategy not in STRATEGIES:
-        raise UnknownStrategyError(compaction.strategy, tuple(sorted({*STRATEGIES, *own})))
-    kind = STRATEGIES[compaction.strategy]
+    name, parameters = compaction.strategy, compaction.parameters
+    if name in own:
+        supplied = own[name]
+        if isinstance(supplied, SummariseSpan):
+            check_parameters(name, parameters, SUPPLIED["summarise-span"])
+            return supplied.with_parameters(parameters) if parameters else supplied
+        if parameters:
+            message = f"parameters of the strategy {name!r} are set where it is made"
+            raise StrategyParametersError(message, next(iter(parameters)))
+        return supplied
+    if name not in STRATEGIES:
+        raise UnknownStrategyError(name, tuple(sorted({*STRATEGIES, *own})))
+    built = check_parameters(name, parameters, STRATEGIES[name])
+    assert hasattr(built, "compact")
+    return built
+
+
+def check_parameters(name: str, parameters: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
+    """The parameters as a value of their class; raises :class:`StrategyParametersError`."""
     try:
-        built = kind.model_validate(compaction.parameters)
+        return kind.model_validate(dict(parameters))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         parameter = str(first["loc"][0]) if first["loc"] else "strategy"
         if first["type"] == "extra_forbidden":
             known = ", ".join(kind.model_fields) or "none"
-            message = f"{compaction.strategy} has no parameter {parameter!r}; it has: {known}"
+            message = f"{name} has no parameter {parameter!r}; it has: {known}"
         else:
-            message = f"{parameter} of {compaction.strategy}: {first['msg'].lower()}"
+            message = f"{parameter} of {name}: {first['msg'].lower()}"
         raise StrategyParametersError(message, parameter) from None
-    assert hasattr(built, "compact")
-    return built

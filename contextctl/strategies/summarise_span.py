@@ -1,0 +1,179 @@
+"""summarise-span: the oldest entries that are not locked give way to one summary of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextctl.entries import Entry, summary_entry, text_of
+from contextctl.errors import SummaryUnusableError
+from contextctl.messages import Message
+from contextctl.outcome import CompactionOutcome
+from contextctl.ports import CompletionProvider, Count, Fits, Summariser, Summary, SummaryRequest
+
+INSTRUCTIONS = (
+    "Summarise the following part of a conversation for the model that continues it. Be concise. Keep facts, "
+    "decisions, constraints and open tasks; leave out small talk. Add nothing that was not said."
+)
+"""What a summariser is told where the plan says nothing else."""
+
+MOST_SUMMARY_TOKENS = 512
+"""What is set aside for a summary at most, where the plan says nothing: this, or a quarter of the room."""
+
+
+class SpanParameters(BaseModel):
+    """What a plan may set for summarise-span."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    keep_first: int = Field(0, ge=0, description="Messages at the start that are never summarised.")
+    keep_recent: int = Field(0, ge=0, description="Messages at the end that are never summarised.")
+    span: Literal["shortest", "all"] = Field("shortest", description="As few entries as do, or all.")
+    max_summary_tokens: int | None = Field(
+        None, gt=0, description="Tokens of the summary at most, framing included."
+    )
+    instructions: str = Field(INSTRUCTIONS, min_length=1, description="What the summariser is told.")
+
+
+@dataclass(frozen=True)
+class CompletionSummariser:
+    """Asks the caller's model, with a time limit in seconds."""
+
+    provider: CompletionProvider
+    model: str
+    timeout_seconds: float
+
+    async def summarise(self, request: SummaryRequest) -> Summary:
+        """One call of the model; cancellation passes through."""
+        said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
+        messages = [Message(role="system", content=request.instructions), Message(role="user", content=said)]
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                text, finish_reason = await self.provider.complete(
+                    messages, model=self.model, max_output_tokens=request.max_summary_tokens
+                )
+        except TimeoutError as error:
+            limit = f"{self.timeout_seconds:g} seconds"
+            raise SummaryUnusableError(f"no summary came within {limit}", rule="CTX304") from error
+        except Exception as error:  # whatever the caller's transport raises is the cause
+            kind = type(error).__name__
+            raise SummaryUnusableError(f"making the summary failed: {kind}", rule="CTX304") from error
+        if finish_reason == "length":
+            raise SummaryUnusableError("the summary was cut off by its length limit", rule="CTX304")
+        return Summary(text)
+
+
+@dataclass(frozen=True)
+class SummariseSpan:
+    """Replaces the fewest oldest entries that are not locked by a summary that makes the rest fit.
+
+    ``max_summary_tokens`` are set aside for it before any is made. Where no span is enough, all of them are
+    summarised; a span that is no larger than what is set aside is left alone. The summary stands where the
+    span began. ``provider`` is the caller's own and is asked for
+    ``model``; a ``summariser`` takes its place. A summary that is empty, failed, late, cut off or larger than
+    allowed is never used.
+    """
+
+    provider: CompletionProvider | None = None
+    model: str = ""
+    timeout_seconds: float = 60
+    summariser: Summariser | None = None
+    parameters: SpanParameters = field(default_factory=SpanParameters)
+
+    @property
+    def keep_first(self) -> int:
+        """Messages at the start that the engine locks."""
+        return self.parameters.keep_first
+
+    @property
+    def keep_recent(self) -> int:
+        """Messages at the end that the engine locks."""
+        return self.parameters.keep_recent
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Self:
+        """The same, with what a plan sets; raises pydantic's ``ValidationError`` for what it may not."""
+        return replace(self, parameters=SpanParameters.model_validate(dict(parameters)))
+
+    async def compact(
+        self,
+        entries: tuple[Entry, ...],
+        *,
+        budget_tokens: int,
+        count: Count,
+        note_role: str = "user",
+        fits: Fits | None = None,
+    ) -> CompactionOutcome:
+        """Everything but the span, and its summary; untouched where a summary could not make it smaller."""
+        loose = [entry for entry in entries if not entry.pinned]
+        locked_tokens = count([entry for entry in entries if entry.pinned])
+        most = self.parameters.max_summary_tokens
+        if most is None:
+            most = min(MOST_SUMMARY_TOKENS, max(0, budget_tokens - locked_tokens) // 4)
+        excess = count(entries) - budget_tokens
+        span = self._span(
+            loose, lambda gone, freed: _enough(entries, gone, freed - excess - most, fits), count
+        )
+        if count(span) <= most or (len(loose) == 1 and loose[0].is_stand_in):
+            return CompactionOutcome(entries=entries)
+        summary = await self._summary(span, most, note_role, count)
+        gone = {entry.id for entry in span}
+        kept = tuple(
+            summary if entry.id == span[0].id else entry
+            for entry in entries
+            if entry.id not in gone or entry.id == span[0].id
+        )
+        return CompactionOutcome(entries=kept, summarised=tuple(entry.id for entry in span))
+
+    def _span(
+        self, loose: Sequence[Entry], enough: Callable[[Sequence[Entry], int], bool], count: Count
+    ) -> list[Entry]:
+        """The fewest oldest entries that are enough, given the tokens that they free; else all."""
+        if self.parameters.span == "shortest":
+            freed = accumulate(count((entry,)) for entry in loose)
+            for number, tokens in enumerate(freed, 1):
+                if enough(loose[:number], tokens):
+                    return list(loose[:number])
+        return list(loose)
+
+    async def _summary(self, span: Sequence[Entry], most: int, role: str, count: Count) -> Entry:
+        summariser = self.summariser
+        if summariser is None:
+            if self.provider is None:
+                raise SummaryUnusableError("nobody was named to make the summary", rule="CTX301")
+            summariser = CompletionSummariser(self.provider, self.model, self.timeout_seconds)
+        first = span[0]
+        request = SummaryRequest(tuple(span), first.section, self.parameters.instructions, most)
+        made = await summariser.summarise(request)
+        entry = summary_entry(
+            made.text or "",
+            id=f"{first.id}+" if first.is_stand_in else f"summary:{first.section}:{first.id}",
+            section=first.section,
+            role=role,
+            stands_for=[entry_id for one in span for entry_id in (one.id, *one.stands_for)],
+        )
+        if made.text is None:
+            return replace(entry, planned_tokens=most)
+        _require_usable(made.text, count((entry,)), most)
+        return entry
+
+
+def _enough(entries: Sequence[Entry], gone: Sequence[Entry], spare_tokens: int, fits: Fits | None) -> bool:
+    """Whether the rest and a summary fit: by tokens, and by the section's counts of messages and turns."""
+    if spare_tokens < 0 or fits is None:
+        return spare_tokens >= 0
+    ids = {entry.id for entry in gone}
+    summary = summary_entry("", id="", section="", role="user", stands_for=())
+    return fits([summary, *(entry for entry in entries if entry.id not in ids)])
+
+
+def _require_usable(text: str, tokens: int, most: int) -> None:
+    if not text.strip():
+        raise SummaryUnusableError("the summary is empty", rule="CTX304")
+    if tokens > most:
+        message = f"the summary has {tokens:,} tokens; {most:,} were set aside for it"
+        raise SummaryUnusableError(message, rule="CTX304")

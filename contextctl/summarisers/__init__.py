@@ -1,0 +1,1 @@
+"""Who makes the summaries of summarise-span: recorded, planned or live."""
