@@ -9,18 +9,19 @@ from dataclasses import dataclass, field, replace
 
 import contextctl
 from contextctl.assembler import ContextAssembler
-from contextctl.budget import PlanUnusableError
 from contextctl.checks.hygiene import model_findings, plan_findings
 from contextctl.checks.pairing import pairing_findings
 from contextctl.errors import ContextBudgetError, ContextctlError, InputProblems, InternalError, Location
 from contextctl.findings import Finding, Severity, finding, from_problem
-from contextctl.judgement import budget_finding, judge, trust
+from contextctl.judgement import budget_finding, judge, overcommit_findings, require_usable, trust
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.outcome import AssembledContext
 from contextctl.plan import ContextPlan
-from contextctl.ports import ModelProvider, Strategy, measuring
+from contextctl.ports import Exactness, ModelProvider, Strategy, measuring
+from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
-from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
+from contextctl.replay import Calls, moments_of, told_once, with_lifetimes
+from contextctl.report import AssemblyRow, AuditReport, ModelRow, PlanRow, TranscriptReport
 from contextctl.rows import assembly_row, blank_report, budget_row, model_row
 from contextctl.tally import MatcherTally
 
@@ -37,16 +38,18 @@ async def audit_async(
     fail_on: Severity | None = Severity.ERROR,
     exit_zero: bool = False,
     show_text: bool = False,
+    calls: Calls = "end",
 ) -> AuditReport:
     """Assemble what each transcript would send next, and report every entry's fate.
 
+    ``calls`` replays recorded calls instead: each assembled from the whole history before it.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
     :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
     """
-    run = _Run(plan, provider, strategies or {}, show_text)
+    run = _Run(plan, provider, strategies or {}, show_text, calls)
     if not callable(provider):
-        run.require_usable(provider)
+        require_usable(plan, provider)
     reports = [await run.report(transcript) for transcript in transcripts]
     source = plan.source
     return AuditReport(
@@ -70,6 +73,7 @@ def audit(
     fail_on: Severity | None = Severity.ERROR,
     exit_zero: bool = False,
     show_text: bool = False,
+    calls: Calls = "end",
 ) -> AuditReport:
     """:func:`audit_async` for callers that are not asynchronous; works inside a running event loop too."""
     coroutine = audit_async(
@@ -80,6 +84,7 @@ def audit(
         fail_on=fail_on,
         exit_zero=exit_zero,
         show_text=show_text,
+        calls=calls,
     )
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
@@ -93,28 +98,13 @@ class _Run:
     provider: ProviderSource
     strategies: Mapping[str, Strategy]
     show_text: bool
+    calls: Calls = "end"
     findings: list[Finding] = field(default_factory=list)
     tally: MatcherTally = field(init=False)
     models_seen: set[tuple[object, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.tally = MatcherTally(self.plan)
-
-    def require_usable(self, provider: ModelProvider) -> None:
-        """Raise where the plan cannot be used with this provider, whatever the transcript."""
-        limits = ContextAssembler(self.plan, provider=provider, strategies=self.strategies).limits()
-        measured = measuring(provider)
-        if self.plan.tools is None or measured is None:
-            return
-        overhead = measured.with_settings(self.plan.tools).measure_overhead().upper_tokens
-        if overhead >= limits.budget_tokens:
-            raise PlanUnusableError(
-                f"the plan's tools and framing need {overhead:,} tokens; the budget is "
-                f"{limits.budget_tokens:,}",
-                hint="send fewer tools, or raise budget_tokens",
-                location=self.plan.source.place("tools"),
-                rule="CTX008",
-            )
 
     async def report(self, transcript: Transcript | TranscriptFailure) -> TranscriptReport | None:
         """The transcript's report; None, and findings of the run, for a file that could not be read."""
@@ -148,26 +138,42 @@ class _Run:
     ) -> TranscriptReport:
         provider = self._provider_for(transcript, found)
         assembler = ContextAssembler(self.plan, provider=provider, strategies=self.strategies)
-        prepared = assembler.prepare(transcript.messages, transcript_id=transcript.id)
-        found += pairing_findings(prepared.routed.remarks, transcript.messages)
-        self.tally.add(prepared, transcript)
+        moments = moments_of(transcript, self.calls)
+        if not moments:
+            found.append(
+                finding("CTX029", f"there is no recorded call to replay ({transcript.calls} in all)")
+            )
+            return blank
+        rows: list[AssemblyRow] = []
+        said: list[tuple[int | None, list[Finding]]] = []
+        for moment in moments:
+            part = replace(transcript, messages=transcript.messages[: moment.messages])
+            prepared = assembler.prepare(part.messages, transcript_id=transcript.id)
+            exactness, doubts = trust(self.plan, prepared, transcript)
+            row, told = await self._assembled(assembler, prepared, part, exactness)
+            rows.append(replace(row, call=moment.call))
+            said.append((moment.call, told))
+        found += pairing_findings(prepared.routed.remarks, part.messages) + doubts + told_once(said, rows)
+        self.tally.add(prepared, part)
         model = model_row(provider)
         self._say_of_model(provider, model)
-        exactness, doubts = trust(self.plan, prepared, transcript)
-        found += doubts
+        return replace(
+            blank, model=model, budget=budget_row(prepared), assemblies=tuple(with_lifetimes(rows))
+        )
+
+    async def _assembled(
+        self, assembler: ContextAssembler, prepared: Prepared, part: Transcript, exactness: Exactness
+    ) -> tuple[AssemblyRow, list[Finding]]:
+        """One assembly's row and what there is to say of it."""
         result: AssembledContext | ContextBudgetError
         try:
             result = await assembler.complete(prepared)
-            found += judge(self.plan, prepared, result, transcript)
+            told = judge(self.plan, prepared, result, part)
         except ContextBudgetError as error:
             result = error
-            found.append(budget_finding(error, prepared))
+            told = [budget_finding(error, prepared)]
         row = assembly_row(self.plan, prepared, result, exactness=exactness, show_text=self.show_text)
-        if row.overcommitted_tokens and row.has_prompt:
-            message = f"pins and shares together exceed the budget by {row.overcommitted_tokens:,} tokens"
-            hint = "lower the shares, or pin less: sections get less than their share"
-            found.append(finding("CTX104", message, hint=hint))
-        return replace(blank, model=model, budget=budget_row(prepared), assemblies=(row,))
+        return row, told + overcommit_findings(row)
 
     def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
         provider = self.provider(transcript) if callable(self.provider) else self.provider

@@ -61,6 +61,7 @@ RULES: dict[str, Rule] = {
     "CTX026": Rule("duplicate-json-key", _WARNING),
     "CTX027": Rule("plan-tools-replace-recorded", _NOTE),
     "CTX028": Rule("counting-failed", _ERROR),
+    "CTX029": Rule("no-recorded-call", _ERROR),
     "CTX101": Rule("window-overflow", _ERROR),
     "CTX102": Rule("input-cap-exceeded", _ERROR),
     "CTX103": Rule("pinned-over-budget", _ERROR),

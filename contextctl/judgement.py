@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from contextctl.budget import PlanUnusableError, limits_for
 from contextctl.checks.expectations import Tested, expectation_findings
 from contextctl.checks.losses import Ledger, loss_findings, lost_user_finding, order_findings
 from contextctl.entries import newest_user_entry
@@ -11,12 +12,30 @@ from contextctl.errors import ContextBudgetError
 from contextctl.findings import Finding, Severity, finding
 from contextctl.outcome import AssembledContext
 from contextctl.plan import ContextPlan
-from contextctl.ports import Exactness
+from contextctl.ports import Exactness, ModelProvider, measuring
 from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
+from contextctl.report import AssemblyRow
 
 NEAR_LIMIT = (9, 10)
 """A prompt that nothing was taken from, at or above this share of the budget, is near its limit."""
+
+
+def require_usable(plan: ContextPlan, provider: ModelProvider) -> None:
+    """Raise where the plan cannot be used with this provider, whatever the transcript."""
+    cap = getattr(provider, "max_input_tokens", None)
+    limits = limits_for(plan, window=provider.context_window_tokens, max_input=cap)
+    measured = measuring(provider)
+    if plan.tools is None or measured is None:
+        return
+    overhead = measured.with_settings(plan.tools).measure_overhead().upper_tokens
+    if overhead >= limits.budget_tokens:
+        raise PlanUnusableError(
+            f"the plan's tools and framing need {overhead:,} tokens; the budget is {limits.budget_tokens:,}",
+            hint="send fewer tools, or raise budget_tokens",
+            location=plan.source.place("tools"),
+            rule="CTX008",
+        )
 
 
 def judge(
@@ -88,6 +107,15 @@ def summary_findings(assembled: AssembledContext, charges: Mapping[str, int]) ->
         f"(largest span {max(read):,}), {aside:,} are set aside"
     )
     return [finding("CTX305", message, hint="the prompt is hypothetical: nothing of it was made up")]
+
+
+def overcommit_findings(row: AssemblyRow) -> list[Finding]:
+    """Where pins took room that shares promised to others."""
+    if not row.overcommitted_tokens or not row.has_prompt:
+        return []
+    message = f"pins and shares together exceed the budget by {row.overcommitted_tokens:,} tokens"
+    hint = "lower the shares, or pin less: sections get less than their share"
+    return [finding("CTX104", message, hint=hint)]
 
 
 def budget_finding(error: ContextBudgetError, prepared: Prepared) -> Finding:

@@ -99,7 +99,9 @@ class SectionRow:
 @dataclass(frozen=True, slots=True)
 class EntryRow:
     """One entry of an assembly. ``lines`` are places of its messages; ``position`` is the 1-based place of
-    its first message in the prompt; ``text`` is there only where text was asked for."""
+    its first message in the prompt; ``text`` is there only where text was asked for. In a replay,
+    ``first_call`` is the first call whose history had it, ``last_call`` the last whose prompt did, and
+    ``carried_tokens`` its tokens in all prompts together."""
 
     id: str
     section: str
@@ -112,6 +114,9 @@ class EntryRow:
     rule: str | None
     position: int | None
     text: str | None = None
+    first_call: int | None = None
+    last_call: int | None = None
+    carried_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +243,11 @@ class AuditReport:
     def assemblies(self) -> tuple[AssemblyRow, ...]:
         """Every assembly, in order."""
         return tuple(row for transcript in self.transcripts for row in transcript.assemblies)
+
+    @property
+    def final_assemblies(self) -> tuple[AssemblyRow, ...]:
+        """The last assembly of each transcript, which is the whole one in a replay."""
+        return tuple(transcript.assemblies[-1] for transcript in self.transcripts if transcript.assemblies)
 
     def severities(self) -> dict[str, int]:
         """How many findings of each severity there are; all three are there."""

@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("strategies", "tokenizers", "transcripts", "checks", "ruler", "conservation", "trimming"),
     ("sections", "providers", "loading", "testing", "summarisers"),
     ("preparation", "compaction"),
-    ("prompt", "outlook", "judgement", "tally"),
+    ("prompt", "outlook", "judgement", "tally", "replay"),
     ("assembler", "rows"),
     ("auditor", "reports"),
     ("cli",),

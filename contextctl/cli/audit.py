@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contextctl.plan import ContextPlan
     from contextctl.ports import ModelProvider
     from contextctl.recording import Transcript
+    from contextctl.replay import Calls
     from contextctl.report import AuditReport
 
 DEFAULT_MODEL = "gpt-4o"
@@ -58,6 +59,13 @@ def audit_command(
     files_from: Annotated[
         str | None, typer.Option("--files-from", metavar="FILE", help="More transcripts, a name a line.")
     ] = None,
+    every_call: Annotated[
+        bool,
+        typer.Option("--every-call", help="Replay every recorded call, each from the history before it."),
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="N|last", help="Replay one recorded call.")
+    ] = None,
     model: options.Model = None,
     window: options.Window = None,
     budget: options.Budget = None,
@@ -87,6 +95,7 @@ def audit_command(
     files = options.output_files(output, format)
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
+    calls = _calls(every_call, at)
     chosen = Chosen(model, window, budget, reserve, tokenizer)
     loaded, changed = _plan(plan_name, chosen)
     provider = _provider(loaded, chosen)
@@ -100,6 +109,7 @@ def audit_command(
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,
             show_text=show_text,
+            calls=calls,
         )
     )
     report = _with_changes(report, changed)
@@ -116,6 +126,21 @@ def audit_command(
     if report.exit_code == 3:
         _say_input_errors(report)
     return report.exit_code
+
+
+def _calls(every_call: bool, at: str | None) -> Calls:
+    """Which recorded calls the options ask for."""
+    if every_call and at is not None:
+        raise UsageError("--every-call and --at exclude each other")
+    if every_call:
+        return "every"
+    if at is None:
+        return "end"
+    if at == "last":
+        return "last"
+    if not at.isdecimal() or int(at) == 0:
+        raise UsageError(f"--at {at}: a call's number from 1, or last")
+    return int(at)
 
 
 def _split(arguments: Sequence[str], plan: str | None, files_from: str | None) -> tuple[str, list[str]]:

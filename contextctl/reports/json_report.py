@@ -246,9 +246,9 @@ def entry_facts(row: EntryRow) -> dict[str, Any]:
         "fate": row.fate.value if row.fate is not None else None,
         "rule": row.rule,
         "position": row.position,
-        "first_call": None,
-        "last_call": None,
-        "carried_tokens": None,
+        "first_call": row.first_call,
+        "last_call": row.last_call,
+        "carried_tokens": row.carried_tokens,
     }
     return facts if row.text is None else {**facts, "text": row.text}
 
@@ -266,7 +266,7 @@ def note_facts(row: NoteRow) -> dict[str, Any]:
 
 def summary_facts(report: AuditReport) -> dict[str, Any]:
     """The run in numbers."""
-    rows = report.assemblies
+    rows, final = report.assemblies, report.final_assemblies
     worst: tuple[int, TranscriptReport, AssemblyRow] | None = None
     for transcript in report.transcripts:
         for row in transcript.assemblies:
@@ -276,16 +276,16 @@ def summary_facts(report: AuditReport) -> dict[str, Any]:
         "transcripts": len(report.transcripts),
         "assemblies": len(rows),
         "over_budget": sum(not row.has_prompt for row in rows),
-        "evicted_entries": sum(row.count_of(Fate.EVICTED) for row in rows),
-        "evicted_tokens": sum(row.tokens_of(Fate.EVICTED) for row in rows),
-        "summarised_entries": sum(row.count_of(Fate.SUMMARISED) for row in rows),
+        "evicted_entries": sum(row.count_of(Fate.EVICTED) for row in final),
+        "evicted_tokens": sum(row.tokens_of(Fate.EVICTED) for row in final),
+        "summarised_entries": sum(row.count_of(Fate.SUMMARISED) for row in final),
         "lost_then_needed": None,
         "quantiles": {
             "tokens_before": quantiles([row.tokens_before for row in rows]),
             "headroom_tokens": quantiles(
                 [row.headroom_tokens for row in rows if row.headroom_tokens is not None]
             ),
-            "evicted_tokens": quantiles([row.tokens_of(Fate.EVICTED) for row in rows if row.has_prompt]),
+            "evicted_tokens": quantiles([row.tokens_of(Fate.EVICTED) for row in final if row.has_prompt]),
         },
         "groups": [],
         "cache": {"prefix_tokens": None, "uncached_tokens": None, "breaks": None},

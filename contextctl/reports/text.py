@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from contextctl.findings import Finding, Severity
-from contextctl.outcome import Fate
+from contextctl.outcome import Fate, Status
 from contextctl.report import AssemblyRow, AuditReport, EntryRow, SectionRow, TranscriptReport
 from contextctl.reports import RenderOptions
 from contextctl.reports.tables import Cell, Column, folded, table
 from contextctl.reports.visible import guard_lines, visible
 
-VERDICTS = {
+VERDICTS: dict[Status, tuple[str, str]] = {
     "fits": ("FITS", "bold green"),
     "compacted": ("COMPACTED", "bold yellow"),
     "over_target": ("OVER TARGET", "bold yellow"),
@@ -138,14 +138,42 @@ class _Screen:
         if not transcript.assemblies:
             return [said(("NOT AUDITED", "bold red"), f"  {transcript.path}")]
         lines: list[Text] = []
-        for row in transcript.assemblies:
-            lines.append(self.verdict(transcript, row))
-            if self.options.verbosity >= 0:
-                lines += [*self.budget(report, transcript), Text(), *self.sections(row)]
-                lines += self.losses(transcript, row)
-            if self.options.verbosity > 0:
-                lines += [Text(), *self.ledger(row)]
+        row = transcript.assemblies[-1]
+        if len(transcript.assemblies) > 1:
+            lines += self.replay(transcript)
+        lines.append(self.verdict(transcript, row))
+        if self.options.verbosity >= 0:
+            lines += [*self.budget(report, transcript), Text(), *self.sections(row)]
+            lines += self.losses(transcript, row)
+        if self.options.verbosity > 0:
+            lines += [Text(), *self.ledger(row)]
         return lines
+
+    def replay(self, transcript: TranscriptReport) -> list[Text]:
+        """How many calls came to which verdict, and a row for each call at which something changed."""
+        rows = transcript.assemblies
+        parts = _verdicts(rows)
+        lines = [said((f"{counted(len(rows), 'call')}: {', '.join(parts)}", "bold"), f"  {transcript.path}")]
+        if self.options.verbosity < 0:
+            return lines
+        columns = [
+            Column("call", right=True),
+            Column("before", right=True),
+            Column("after", right=True),
+            Column("headroom", right=True),
+            Column("newly lost", right=True),
+            Column("verdict"),
+        ]
+        told = []
+        status: Status | None = None
+        for row in rows[:-1]:
+            lost = sum(entry.fate not in {Fate.KEPT, None} for entry in row.entries)
+            if row.status != status or lost or not row.has_prompt:
+                left = -(row.missing_tokens or 0) if row.tokens_after is None else row.headroom_tokens
+                numbers = [row.call, row.tokens_before, row.tokens_after, left, lost]
+                told.append([*(Cell(number(value)) for value in numbers), Cell(*VERDICTS[row.status])])
+            status = row.status
+        return [*lines, *table(columns, told, self.width), Text()]
 
     def verdict(self, transcript: TranscriptReport, row: AssemblyRow) -> Text:
         name, style = VERDICTS[row.status]
@@ -308,14 +336,11 @@ class _Screen:
 
     def _tally(self, report: AuditReport) -> tuple[str, str]:
         """How many transcripts came to what, and the style of the worst."""
-        counts = []
-        for status, (name, _) in reversed(VERDICTS.items()):
-            count = sum(row.status == status for row in report.assemblies)
-            counts += [f"{count:,} {'fit' if status == 'fits' else name.lower()}"] if count else []
+        counts = _verdicts(report.assemblies)
         unread = sum(not transcript.assemblies for transcript in report.transcripts)
         counts += [f"{unread:,} not audited"] if unread else []
         found = {row.status for row in report.assemblies}
-        worst = next((status for status in reversed(VERDICTS) if status in found), "over_budget")
+        worst: Status = next((status for status in reversed(VERDICTS) if status in found), "over_budget")
         style = "bold red" if unread else VERDICTS[worst][1]
         return f"{counted(len(report.transcripts), 'transcript')}: {', '.join(counts)}", style
 
@@ -333,7 +358,7 @@ class _Screen:
             name = transcript.path
             if not transcript.path.rsplit("/", 1)[-1].startswith(transcript.id):
                 name += f" {transcript.id}"
-            for row in transcript.assemblies:
+            for row in _telling(transcript):
                 verdict, style = VERDICTS[row.status]
                 left = -(row.missing_tokens or 0) if row.tokens_after is None else row.headroom_tokens
                 lost = sum(entry.fate not in {Fate.KEPT, None} for entry in row.entries)
@@ -384,6 +409,21 @@ class _Screen:
         style = "bold green" if code == 0 else "bold red"
         transcripts = counted(len(report.transcripts), "transcript")
         return said(f"{transcripts}; {counts}; ", (f"exit {code} ({report.exit_name})", style))
+
+
+def _verdicts(rows: Sequence[AssemblyRow]) -> list[str]:
+    """How many assemblies came to which verdict, the worst first."""
+    found = Counter(row.status for row in rows)
+    names: dict[Status, str] = {status: name.lower() for status, (name, _) in VERDICTS.items()} | {
+        "fits": "fit"
+    }
+    return [f"{found[status]:,} {names[status]}" for status in reversed(names) if found[status]]
+
+
+def _telling(transcript: TranscriptReport) -> list[AssemblyRow]:
+    """The assembly that tells most of a transcript: the one that misses most, else the last."""
+    rows = transcript.assemblies
+    return [max(rows, key=lambda row: (row.missing_tokens or 0, row.call or 0))] if rows else []
 
 
 def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
