@@ -124,6 +124,39 @@ def test_an_image_is_an_estimate_above_0_and_its_base64_is_never_counted_as_text
     assert all(measure.exactness is Exactness.ESTIMATE for measure in measures)
 
 
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        ("gpt-4.1-mini", 2_489),
+        ("gpt-4.1-nano", 3_779),
+        ("gpt-5", 1_190),
+        ("gpt-5-mini", 1_847),
+        ("o4-mini", 2_642),
+    ],
+)
+def test_an_image_of_unknown_size_is_the_largest_of_its_models_own_rule(model: str, most: int) -> None:
+    image = ImagePart(url="https://example.invalid/a.png")
+    assert offline_provider(model).measure_entry([Message(role="user", content=(image,))]).tokens == 4 + most
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-7", "claude-sonnet-5"])
+def test_claudes_tool_preamble_is_in_the_overhead_with_its_margin(model: str) -> None:
+    provider = offline_provider(model)
+    tool = {"name": "find", "description": "Find a thing.", "input_schema": {"type": "object"}}
+    with_tools = provider.with_settings(RequestSettings(tools=(tool,))).measure_overhead()
+    added = with_tools.tokens - provider.measure_overhead().tokens
+    assert 380 < added < 760
+    assert with_tools.upper_tokens - with_tools.tokens >= 115
+    assert with_tools.exactness is Exactness.ESTIMATE
+
+
+def test_the_oldest_snapshot_charges_5_a_message_and_takes_1_off_for_a_name() -> None:
+    message = Message(role="user", name="anna", content="Hello")
+    count = tokenizer("cl100k_base").measure
+    wanted = 3 + 5 + count("Hello").tokens + count("anna").tokens - 1
+    assert offline_provider("gpt-3.5-turbo-0301").count_tokens([message]) == wanted
+
+
 def test_an_image_in_a_tool_result_costs_what_it_costs_elsewhere() -> None:
     answer = ToolResultPart(call_id="c0", content=(ImagePart(url="https://example.invalid/a.png"),))
     messages = [call("f"), Message(role="tool", content=(answer,))]

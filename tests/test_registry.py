@@ -37,6 +37,13 @@ def test_every_row_is_whole_and_dated() -> None:
         ("gpt-5.4", 1_050_000, 922_000, 128_000),
         ("gpt-4.1", 1_047_576, None, 32_768),
         ("gpt-4", 8_192, None, 8_192),
+        ("gpt-3.5-turbo-0301", 4_096, None, 4_096),
+        ("gpt-3.5-turbo-0125", 16_385, None, 4_096),
+        ("gpt-4o-2024-05-13", 128_000, None, 4_096),
+        ("gpt-4-0125-preview", 128_000, None, 4_096),
+        ("gpt-4-32k", 32_768, None, 32_768),
+        ("gpt-5-chat", 128_000, None, 16_384),
+        ("gpt-5-mini", 400_000, 272_000, 128_000),
         ("claude-sonnet-4-5", 200_000, None, 64_000),
         ("gemini-2.5-pro", 1_048_576, None, 65_536),
         ("qwen3-coder-plus", 1_000_000, 997_952, 65_536),
@@ -67,6 +74,9 @@ def test_window_input_cap_and_output_cap_are_three_numbers(
         ("openrouter/anthropic/claude-opus-4.6", "claude-opus-4-6"),
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
         ("anthropic.claude-3-haiku-20240307-v1:0", "claude-3-haiku"),
+        ("us-gov.anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5-sonnet"),
+        ("claude-3-5-sonnet-v2@20241022", "claude-3-5-sonnet"),
+        ("publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
     ],
 )
 def test_a_name_is_found_by_prefix_date_and_vendors_spelling(name: str, found: str) -> None:
@@ -86,6 +96,8 @@ def test_a_name_is_found_by_prefix_date_and_vendors_spelling(name: str, found: s
         "GPT-4o",
         "gpt-4o ",
         "gpt-4o-2024-13-40",
+        "gpt-4-0905-preview",
+        "gpt-4o-latest",
         "gpt",
         "",
     ],
@@ -113,7 +125,15 @@ def test_the_members_of_a_family_have_their_own_encodings() -> None:
 def test_a_retired_and_a_moving_model_warn_by_the_registrys_own_date() -> None:
     assert [code for code, _ in offline_provider("o1").facts.warnings] == ["CTX404"]
     assert [code for code, _ in offline_provider("deepseek-chat").facts.warnings] == ["CTX405"]
+    assert [code for code, _ in offline_provider("gpt-5-chat-latest").facts.warnings] == ["CTX405"]
+    assert offline_provider("gpt-5-chat").facts.warnings == ()
     assert offline_provider("gpt-4o").facts.warnings == ()
+
+
+def test_an_unknown_name_of_any_length_is_repeated_in_part() -> None:
+    with pytest.raises(CapabilityError) as caught:
+        find_model("x" * 100_000)
+    assert len(str(caught.value)) + len(caught.value.hint or "") < 1_000
 
 
 def test_a_plans_model_takes_everything_from_another_and_changes_what_it_says() -> None:
@@ -145,3 +165,12 @@ def test_same_as_in_a_circle_is_refused() -> None:
 def test_a_window_from_the_command_line_comes_before_the_registrys_window_and_cap() -> None:
     provider = offline_provider("gpt-5", window_tokens=50_000)
     assert (provider.context_window_tokens, provider.max_input_tokens) == (50_000, None)
+
+
+def test_an_input_cap_below_a_window_from_elsewhere_stays_in_force() -> None:
+    overrides = {"wide": ModelOverride(same_as="gpt-5", context_window=500_000)}
+    for provider in (
+        offline_provider("gpt-5", window_tokens=500_000),
+        offline_provider("wide", overrides=overrides),
+    ):
+        assert (provider.context_window_tokens, provider.max_input_tokens) == (500_000, 272_000)

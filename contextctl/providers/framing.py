@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 from math import ceil
 
 from contextctl.messages import (
@@ -26,12 +25,9 @@ from contextctl.messages import (
 from contextctl.ports import Exactness, Measure, Tokenizer
 from contextctl.providers.registry import Framing
 
-JSON_SHARE, JSON_SHARE_UPPER = Fraction(65, 100), Fraction(95, 100)
-"""Tool definitions are charged this share of their JSON text's tokens, beside the profile's ``tools``: the
-median over 344 recorded requests with tools, and what is too low on at most 1% of them."""
-
-MEDIA_TOKENS = 1_000
-"""What an audio or file part is charged at least: seconds and pages are not in the message."""
+MEDIA_TOKENS = 1_500
+"""What an audio or file part is charged at least: seconds and pages are not in the message. A one-page
+document was billed with up to 1,100 in the recorded requests."""
 
 BYTES_PER_TOKEN = 3
 """Bytes of an audio or file part for a token, where that is more than the least."""
@@ -46,9 +42,10 @@ class Framer:
 
     def overhead(self, settings: RequestSettings) -> Measure:
         """The request without messages. Tool definitions and response formats are estimates of their JSON."""
-        measure = Measure.exact(self._framing.request)
+        framing = self._framing
+        measure = Measure.exact(framing.request)
         if settings.tools:
-            measure += Measure.exact(self._framing.tools)
+            measure += Measure(framing.tools, framing.tools_upper)
             measure += self._json_estimate(list(settings.tools), "tool definitions are estimated")
         if isinstance(settings.tool_choice, dict):
             measure += self._json_estimate(settings.tool_choice, "the tool choice is estimated")
@@ -57,8 +54,11 @@ class Framer:
         return measure
 
     def _json_estimate(self, value: object, reason: str) -> Measure:
-        tokens = self._tokenizer.measure(_compact(value))
-        best, most = ceil(tokens.tokens * JSON_SHARE), ceil(tokens.upper_tokens * JSON_SHARE_UPPER)
+        framing, tokens = self._framing, self._tokenizer.measure(_compact(value))
+        best, most = (
+            ceil(tokens.tokens * framing.json_share),
+            ceil(tokens.upper_tokens * framing.json_share_upper),
+        )
         return Measure(best, most, Exactness.ESTIMATE, (reason,))
 
     def entry(self, messages: Sequence[Message]) -> Measure:
@@ -93,10 +93,10 @@ class Framer:
     def _medium(self, part: object) -> Measure:
         match part:
             case ImagePart(detail="low"):
-                low = self._framing.image_base
+                low = self._framing.image_low
                 return Measure(low, low, Exactness.ESTIMATE, ("images are estimated",))
             case ImagePart():
-                most = self._framing.image_base + self._framing.image_tile * self._framing.image_tiles_most
+                most = self._framing.image_most
                 reason = "images of unknown size count as the largest"
                 return Measure(most, most, Exactness.ESTIMATE, (reason,))
             case AudioPart(data=data) | FilePart(data=data):

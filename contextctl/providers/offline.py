@@ -12,7 +12,7 @@ from contextctl.messages import Message, RequestSettings
 from contextctl.plan import ModelOverride
 from contextctl.ports import Measure, ModelFacts
 from contextctl.providers.framing import Framer
-from contextctl.providers.registry import ModelRecord, find_model, registry
+from contextctl.providers.registry import ModelRecord, capped, find_model, registry
 from contextctl.tokenizers import tokenizer as find_tokenizer
 
 
@@ -105,13 +105,14 @@ def offline_provider(
 ) -> OfflineProvider:
     """The provider of a model by name.
 
-    ``window_tokens`` and ``tokenizer`` come before what registry and ``overrides`` (a plan's ``models``) say.
+    ``window_tokens`` and ``tokenizer`` come before what registry and ``overrides`` (a plan's ``models``)
+    say; an input cap below the window stays in force.
     Raises :class:`~contextctl.errors.CapabilityError` for an unknown model, tokenizer or framing. Nothing is
     loaded before the first count.
     """
     record = find_model(model, overrides)
     if window_tokens is not None:
-        record = replace(record, context_window=window_tokens, max_input_tokens=None)
+        record = capped(replace(record, context_window=window_tokens))
     if tokenizer is not None:
         record = replace(record, tokenizer=tokenizer)
     find_tokenizer(record.tokenizer)

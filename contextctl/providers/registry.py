@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +21,7 @@ VENDOR_PREFIXES = frozenset(
     {
         "openai",
         "azure",
+        "publishers",
         "models",
         "anthropic",
         "google",
@@ -38,11 +40,14 @@ VENDOR_PREFIXES = frozenset(
 )
 """What routers and SDKs put before a model's name, each ended by a slash."""
 
-_BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:anthropic|meta|mistral|amazon)\.(.+?)(?:-v[0-9]+)?(?::[0-9]+)?")
+LONGEST_NAME = 80
+"""Characters of an unknown name that an error repeats."""
+
+_BEDROCK = re.compile(r"(?:[a-z-]{2,7}\.)?(?:anthropic|meta|mistral|amazon)\.(.+?)(?:-v[0-9]+)?(?::[0-9]+)?")
 _FINE_TUNED = re.compile(r"ft:([^:]+):.*")
 _CLAUDE_DOTS = re.compile(r"(claude-[a-z0-9-]*[0-9])\.([0-9].*)")
 _DATED = re.compile(r"(.+?)[-@]([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
-_SHORT_DATED = re.compile(r"(gpt-(?:3\.5-turbo|4|4-32k|4-turbo))-([0-9]{2})([0-9]{2})(?:-preview)?")
+_SHORT_DATED = re.compile(r"(gpt-(?:3\.5-turbo|4|4-32k|4-turbo))-([0-9]{2})([0-9]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +55,27 @@ class Framing:
     """What a request is charged beside its texts, in tokens; see models.yaml for what each was fitted on.
 
     ``request``: once. ``message``: each message, role included; ``assistant``: more for an assistant's.
-    ``name``: a participant's name beside its text. ``call``: one tool call with its result beside name,
-    arguments and result; ``parallel_calls``: several at once. ``text_beside_calls``: text in the message of
-    the calls. ``tools``: once where tools are defined.
+    ``participant``: beside the text of a participant's name. ``call``: one tool call with its result beside
+    name, arguments and result; ``parallel_calls``: several at once. ``text_beside_calls``: text in the
+    message of the calls. ``tools``, ``tools_upper``: once where tools are defined, best and with a margin.
+    ``json_share``, ``json_share_upper``: of the tokens of the JSON text of what is sent as JSON.
+    ``image_low``, ``image_most``: an image of detail low, and the largest.
     """
 
     name: str
     request: int
     message: int
     assistant: int
+    participant: int
     call: int
     parallel_calls: int
     text_beside_calls: int
-    image_base: int
-    image_tile: int
-    image_tiles_most: int
-    participant: int
-    tools: int = 0
+    tools: int
+    tools_upper: int
+    json_share: Fraction
+    json_share_upper: Fraction
+    image_low: int
+    image_most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +130,14 @@ def registry() -> Registry:
 def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
     framings: dict[str, Framing] = {}
     for name, row in rows.items():
-        numbers = {("participant" if key == "name" else key): n for key, n in row.items() if key != "like"}
+        own = {("participant" if key == "name" else key): item for key, item in row.items() if key != "like"}
+        own |= {key: Fraction(item) for key, item in own.items() if isinstance(item, str)}
+        if "tools" in own:
+            own.setdefault("tools_upper", own["tools"])
         if "like" in row:
-            framings[name] = replace(framings[row["like"]], name=name, **numbers)
+            framings[name] = replace(framings[row["like"]], name=name, **own)
         else:
-            framings[name] = Framing(name=name, **numbers)
+            framings[name] = Framing(name=name, **own)
     return framings
 
 
@@ -152,7 +164,8 @@ def _listed(name: str) -> ModelRecord | None:
     models = registry().models
     if name in models:
         return models[name]
-    return next((record for record in models.values() if name in record.aliases), None)
+    record = next((record for record in models.values() if name in record.aliases), None)
+    return replace(record, moving=True) if record and name.endswith("-latest") else record
 
 
 def _spellings(name: str) -> list[str]:
@@ -208,9 +221,13 @@ def _overridden(name: str, overrides: Mapping[str, ModelOverride], seen: tuple[s
         value = getattr(override, key)
         if value is not None:
             record = replace(record, **{key: value})
-    if override.context_window is not None and override.max_input_tokens is None:
-        record = replace(record, max_input_tokens=None)
-    return record
+    return capped(record)
+
+
+def capped(record: ModelRecord) -> ModelRecord:
+    """The same model without an input cap that its window makes moot."""
+    cap, window = record.max_input_tokens, record.context_window
+    return replace(record, max_input_tokens=None) if cap and window and cap >= window else record
 
 
 def _base(name: str) -> ModelRecord:
@@ -224,6 +241,7 @@ def _base(name: str) -> ModelRecord:
 
 def _unknown(name: str, overrides: Mapping[str, ModelOverride]) -> CapabilityError:
     known = [*overrides, *registry().models]
+    name = name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "..."
     near = get_close_matches(name.strip().lower(), known, n=3, cutoff=0.0)
     why = ""
     if name != name.strip() or (name.lower() in known and name not in known):

@@ -31,9 +31,9 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "gemini-3-estimate": _estimate("gemini-3-estimate", "1.016", "0.184"),
     "open-model-estimate": _estimate("open-model-estimate", "1.1", "0.5"),
 }
-"""Name -> what makes it. Factors of Claude and Gemini are the medians measured on recorded requests, margins
-what it takes never to be too low on 99% of them; those of models with no confirmed mapping to a vocabulary
-(5%) and of open models (50%) are not measured."""
+"""Name -> what makes it. Factors of Claude and Gemini are the medians measured on recorded requests; with
+the margins the text alone is never too low on 99% of them. Those of models with no confirmed mapping to a
+vocabulary (5%) and of open models (50%) are not measured."""
 
 
 @cache
