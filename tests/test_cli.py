@@ -170,6 +170,45 @@ def test_an_output_that_cannot_be_written_does_not_silence_stdout_or_the_others(
     assert b"no/folder/a.json" in done.stderr
 
 
+OWN = """\
+from contextctl import CompactionOutcome
+
+class Newest:
+    async def compact(self, entries, *, budget_tokens, count):
+        kept = tuple(entry for entry in entries if entry.pinned)
+        return CompactionOutcome(kept, evicted=tuple(e.id for e in entries if e not in kept))
+
+class Forgets:
+    async def compact(self, entries, *, budget_tokens, count):
+        return CompactionOutcome(entries[-1:])
+
+nothing = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("mine=own:Newest", 0, ""),
+        ("mine=own:Forgets", 1, "neither kept nor reported as lost"),
+        ("other=own:Newest", 3, "unknown strategy 'mine'"),
+        ("mine=own:nothing", 2, "no strategy"),
+        ("mine=own:Missing", 2, "has no 'Missing'"),
+        ("mine=absent:X", 2, "cannot be imported"),
+        ("mine", 2, "NAME=MODULE:OBJECT"),
+    ],
+)
+def test_a_strategy_of_ones_own_is_named_on_the_command_line(
+    work: Path, given: str, code: int, said: str
+) -> None:
+    (work / "own.py").write_text(OWN)
+    plan = PLAN.format(budget=60).replace("match: rest", "match: rest, compaction: mine")
+    (work / "own.yaml").write_text(plan)
+    done = run("audit", "own.yaml", "chat.jsonl", "--strategy", given, cwd=work)
+    assert done.returncode == code, done.stderr
+    assert said in (done.stdout + done.stderr).decode()
+
+
 def test_options_come_before_the_environment_and_that_before_the_plan(work: Path) -> None:
     def budget(*arguments: str, **environment: str) -> int:
         done = run("audit", "wide.yaml", "chat.jsonl", "-f", "json", *arguments, cwd=work, **environment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,6 +71,7 @@ def audit_command(
     budget: options.Budget = None,
     reserve: options.Reserve = None,
     tokenizer: options.Tokenizer = None,
+    strategy: options.Strategies = None,
     transcript_format: options.TranscriptFormat = None,
     format: options.Format = "text",
     output: options.Output = None,
@@ -87,6 +88,7 @@ def audit_command(
     Exit codes: 0 fits, 1 findings, 2 usage, 3 an input could not be used, 70 a bug.
     """
     from contextctl.auditor import audit_async
+    from contextctl.loading.own_code import load_strategies
     from contextctl.loading.transcript_files import iter_transcripts
     from contextctl.strategies.summarise_span import SummariseSpan
     from contextctl.summarisers.planned import PlannedSummariser
@@ -97,7 +99,8 @@ def audit_command(
         raise UsageError("--quiet and --verbose exclude each other")
     calls = _calls(every_call, at)
     chosen = Chosen(model, window, budget, reserve, tokenizer)
-    loaded, changed = _plan(plan_name, chosen)
+    own = load_strategies(strategy or [])
+    loaded, changed = _plan(plan_name, chosen, own)
     provider = _provider(loaded, chosen)
     stdin = sys.stdin.buffer.read() if "-" in names else None
     report = asyncio.run(
@@ -105,7 +108,7 @@ def audit_command(
             loaded,
             iter_transcripts(names, format=transcript_format, stdin=stdin),
             provider,
-            strategies={"summarise-span": SummariseSpan(summariser=PlannedSummariser())},
+            strategies={"summarise-span": SummariseSpan(summariser=PlannedSummariser()), **own},
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,
             show_text=show_text,
@@ -163,11 +166,11 @@ def _split(arguments: Sequence[str], plan: str | None, files_from: str | None) -
     return plan or options.DEFAULT_PLAN, names
 
 
-def _plan(name: str, chosen: Chosen) -> tuple[ContextPlan, tuple[str, ...]]:
+def _plan(name: str, chosen: Chosen, strategies: Iterable[str]) -> tuple[ContextPlan, tuple[str, ...]]:
     """The plan as the options change it, and the changes as text."""
     from contextctl.loading.plan_file import load_plan
 
-    plan = load_plan(name)
+    plan = load_plan(name, strategies=strategies)
     update: dict[str, object] = {}
     if chosen.budget is not None:
         update["budget_tokens"] = chosen.budget

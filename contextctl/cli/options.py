@@ -95,6 +95,14 @@ Tokenizer = Annotated[
         "--tokenizer", envvar="CONTEXTCTL_TOKENIZER", metavar="NAME", help="Instead of the model's."
     ),
 ]
+Strategies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME=MODULE:OBJECT",
+        help="A compaction strategy of your own, for plans that name it; repeatable.",
+    ),
+]
 TranscriptFormat = Annotated[
     str | None,
     typer.Option(
