@@ -147,7 +147,8 @@ class AssemblyRow:
     """One assembly: the verdict and its numbers. ``call`` is None for the end of the recording.
 
     ``lossless_budget_tokens`` is the smallest ``budget_tokens`` of the plan that would lose nothing. It is
-    ``hypothetical`` where a summary is only planned; ``summary_calls`` counts summaries.
+    ``hypothetical`` where a summary is only planned; ``summary_calls`` counts summaries,
+    ``compacted_by`` names the strategies that changed something.
     """
 
     call: int | None
@@ -171,6 +172,9 @@ class AssemblyRow:
     lossless_budget_tokens: int | None = None
     hypothetical: bool = False
     summary_calls: int = 0
+    messages_before: int = 0
+    messages_after: int | None = None
+    compacted_by: tuple[str, ...] = ()
 
     @property
     def has_prompt(self) -> bool:

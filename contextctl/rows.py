@@ -121,8 +121,17 @@ def assembly_row(
         next_to_go=next_to_go(plan, prepared) if untouched else None,
         lossless_budget_tokens=lossless_budget(plan, prepared),
         hypothetical=assembled is not None and assembled.hypothetical,
+        messages_before=sum(len(entry.messages) for entry in prepared.routed.entries),
+        messages_after=len(assembled.messages) if assembled else None,
+        compacted_by=_compacted_by(assembled) if assembled else (),
         summary_calls=sum(note.kind == "summary" for note in assembled.notes) if assembled else 0,
     )
+
+
+def _compacted_by(assembled: AssembledContext) -> tuple[str, ...]:
+    """The strategies of the sections in which an entry is not as it was, in plan order."""
+    changed = (s.strategy for s in assembled.sections if len(s.kept) < len(s.entries))
+    return tuple(dict.fromkeys(changed))
 
 
 def _error_status(error: ContextBudgetError) -> Status:

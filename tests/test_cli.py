@@ -209,6 +209,14 @@ def test_a_strategy_of_ones_own_is_named_on_the_command_line(
     assert said in (done.stdout + done.stderr).decode()
 
 
+def test_events_are_written_one_a_compaction_beside_the_report(work: Path) -> None:
+    done = run("audit", "tight.yaml", "chat.jsonl", "--every-call", "--events", "events.jsonl", cwd=work)
+    assert done.returncode == 0
+    events = [json.loads(line) for line in (work / "events.jsonl").read_bytes().splitlines()]
+    assert events
+    assert all(event["tokens_after"] <= 60 < event["tokens_before"] for event in events)
+
+
 def test_options_come_before_the_environment_and_that_before_the_plan(work: Path) -> None:
     def budget(*arguments: str, **environment: str) -> int:
         done = run("audit", "wide.yaml", "chat.jsonl", "-f", "json", *arguments, cwd=work, **environment)

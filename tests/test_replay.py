@@ -20,6 +20,7 @@ from contextctl.recording import Transcript
 from contextctl.replay import Calls, moments_of
 from contextctl.report import AuditReport
 from contextctl.reports import render
+from contextctl.reports.events import render_events
 from tests.engine_samples import SUPPLIED, History, WordProvider, histories, plans
 
 
@@ -130,6 +131,26 @@ def test_a_call_in_the_middle_that_is_over_budget_fails_the_run_although_the_end
     assert report.exit_code == 1
     assert json.loads(render(report, "json"))["summary"]["worst"]["call"] == 3
     assert "OVER BUDGET" in render(report, "text")
+
+
+def test_each_compaction_is_one_event_with_its_call_and_nothing_that_was_said() -> None:
+    report = replayed(plan(), chat(4), 43)
+    events = [json.loads(line) for line in render_events(report).splitlines()]
+    assert [event["call_index"] for event in events] == [3, 4]
+    assert events[0] == {
+        "path": "t.jsonl",
+        "id": "t",
+        "call_index": 3,
+        "tokens_before": 53,
+        "tokens_after": 43,
+        "window": 43,
+        "messages_before": 5,
+        "messages_after": 4,
+        "strategy": "drop-oldest",
+    }
+    assert render_events(replayed(plan(), chat(4), 1000)) == ""
+    end = render_events(replayed(plan(), chat(4)[:-1], 43, calls="end"))
+    assert json.loads(end)["call_index"] == 4
 
 
 @pytest.mark.parametrize("format", ["text", "json", "jsonl"])

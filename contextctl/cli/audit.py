@@ -75,6 +75,9 @@ def audit_command(
     transcript_format: options.TranscriptFormat = None,
     format: options.Format = "text",
     output: options.Output = None,
+    events: Annotated[
+        str | None, typer.Option("--events", metavar="FILE", help="Write one JSON line for each compaction.")
+    ] = None,
     fail_on: options.FailOnOption = options.FailOn.ERROR,
     exit_zero: options.ExitZero = False,
     show_text: options.ShowText = False,
@@ -90,6 +93,7 @@ def audit_command(
     from contextctl.auditor import audit_async
     from contextctl.loading.own_code import load_strategies
     from contextctl.loading.transcript_files import iter_transcripts
+    from contextctl.reports.events import render_events
     from contextctl.strategies.summarise_span import SummariseSpan
     from contextctl.summarisers.planned import PlannedSummariser
 
@@ -117,10 +121,13 @@ def audit_command(
     )
     report = _with_changes(report, changed)
     verbosity = -1 if quiet else int(verbose)
+    texts = [(file.path, render(report, file.format, RenderOptions(verbosity=verbosity))) for file in files]
+    if events is not None:
+        texts.append((events, render_events(report)))
     failed: list[UsageError] = []
-    for file in files:
+    for path, text in texts:
         try:
-            write_file(file.path, render(report, file.format, RenderOptions(verbosity=verbosity)))
+            write_file(path, text)
         except UsageError as error:
             failed.append(error)
     write_out(render(report, format, _screen(color, verbosity)))
