@@ -11,7 +11,7 @@ from contextctl.entries import Entry
 from contextctl.messages import Message, TextPart, ToolResultPart, part_texts
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import Count, Fits
-from contextctl.strategies.dropping import fewest_dropped
+from contextctl.strategies.cuts import fewest_dropped
 
 PLACEHOLDER = "[tool result cleared to save room]"
 """What stands in the place of a cleared result."""

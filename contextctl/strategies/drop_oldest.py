@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from contextctl.entries import Entry
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import Count, Fits
-from contextctl.strategies.dropping import fewest_dropped
+from contextctl.strategies.cuts import fewest_dropped
 
 
 class DropOldest(BaseModel):

@@ -10,6 +10,7 @@ from contextctl.entries import Entry, note_entry
 from contextctl.messages import FoldCounts
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import Count, Fits
+from contextctl.strategies.cuts import with_stand_in
 
 
 class PinAndFold(BaseModel):
@@ -40,12 +41,7 @@ class PinAndFold(BaseModel):
         note = _note(loose, count, note_role)
         if count((note,)) >= tokens:
             return CompactionOutcome(entries=entries)
-        folded = {entry.id for entry in loose}
-        kept = tuple(
-            note if entry.id == loose[0].id else entry
-            for entry in entries
-            if entry.id not in folded or entry.id == loose[0].id
-        )
+        kept = with_stand_in(entries, loose, note)
         return CompactionOutcome(entries=kept, folded=tuple(entry.id for entry in loose))
 
 

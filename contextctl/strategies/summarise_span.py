@@ -15,6 +15,7 @@ from contextctl.errors import SummaryUnusableError
 from contextctl.messages import Message
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import CompletionProvider, Count, Fits, Summariser, Summary, SummaryRequest
+from contextctl.strategies.cuts import with_stand_in
 
 INSTRUCTIONS = (
     "Summarise the following part of a conversation for the model that continues it. Be concise. Keep facts, "
@@ -121,12 +122,7 @@ class SummariseSpan:
         if count(span) <= most or (len(loose) == 1 and loose[0].is_stand_in):
             return CompactionOutcome(entries=entries)
         summary = await self._summary(span, most, note_role, count)
-        gone = {entry.id for entry in span}
-        kept = tuple(
-            summary if entry.id == span[0].id else entry
-            for entry in entries
-            if entry.id not in gone or entry.id == span[0].id
-        )
+        kept = with_stand_in(entries, span, summary)
         return CompactionOutcome(entries=kept, summarised=tuple(entry.id for entry in span))
 
     def _span(

@@ -1,8 +1,9 @@
-"""Dropping from the front, which more than one strategy ends in."""
+"""Cuts that more than one strategy makes: dropping from the front, putting one entry in place of several."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 
 from contextctl.entries import Entry
@@ -36,3 +37,13 @@ def fewest_dropped(
     if fits is not None:
         fewest = bisect_left(range(len(loose)), True, lo=fewest, key=lambda dropped: fits(without(dropped)))
     return without(fewest), tuple(entry.id for entry in loose[:fewest])
+
+
+def with_stand_in(entries: Sequence[Entry], span: Sequence[Entry], stand_in: Entry) -> tuple[Entry, ...]:
+    """The entries with ``stand_in`` where the first of the span stood, and without the rest of it."""
+    first, gone = span[0].id, {entry.id for entry in span}
+    return tuple(
+        stand_in if entry.id == first else entry
+        for entry in entries
+        if entry.id == first or entry.id not in gone
+    )
