@@ -372,13 +372,19 @@ def test_check_says_every_problem_of_every_plan_with_its_place(work: Path) -> No
     assert lines[-1] == "wide.yaml: ok"
 
 
-def test_an_unknown_model_names_the_nearest_and_lines_that_work_when_pasted(work: Path) -> None:
-    done = run("audit", "chat.jsonl", "--model", "gpt-4oo", "--reserve", "100", cwd=work)
+@pytest.mark.parametrize("pick", ["same_as", "window"])
+def test_an_unknown_model_names_the_nearest_and_lines_that_work_when_pasted(work: Path, pick: str) -> None:
+    done = run("audit", "wide.yaml", "chat.jsonl", "--model", "my-org/gpt-4oo", cwd=work)
     assert done.returncode == 3
     told = done.stderr.decode()
     assert "CTX401" in told
-    assert "gpt-4o" in told
-    assert "same_as" in told
+    assert "nearest: gpt-4o, " in told
+    lines = told[told.index("models:\n") :]
+    if pick == "window":
+        lines = lines.replace("{same_as: gpt-4o}  # or ", "")
+    (work / "pasted.yaml").write_text((work / "wide.yaml").read_text() + lines)
+    done = run("audit", "pasted.yaml", "chat.jsonl", "--model", "my-org/gpt-4oo", cwd=work)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_plan_schema_accepts_the_shipped_plans_and_refuses_an_unknown_key(work: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -247,8 +248,9 @@ def _unknown(name: str, overrides: Mapping[str, ModelOverride]) -> CapabilityErr
     if name != name.strip() or (name.lower() in known and name not in known):
         why = "; names are case-sensitive and have no blanks around them"
     hint = (
-        f"nearest: {', '.join(near)}{why}; or say in the plan\n"
-        f"    models:\n      {name.strip()!r}: {{same_as: {near[0]}}}\n"
-        f"  or  {name.strip()!r}: {{context_window: 131072, tokenizer: o200k_base}}"
+        f"nearest: {', '.join(near)}{why}; or put these lines into the plan\n"
+        f"models:\n"
+        f"  {json.dumps(name.strip())}: {{same_as: {near[0]}}}"
+        f"  # or {{context_window: 131072, tokenizer: o200k_base}}"
     )
     return CapabilityError(f"unknown model {name!r}", hint=hint, rule="CTX401")
