@@ -55,7 +55,8 @@ async def compact(
             missing=charges.upper(section.entries) - room,
             rule=error.rule or "CTX304",
             section=plan.name,
-            hint="a summary is never shortened or invented: raise max_summary_tokens, or mend the summariser",
+            hint=error.hint
+            or "a summary is never shortened or invented: raise max_summary_tokens, or mend the summariser",
         ) from (error.__cause__ or error)
     broken = broken_promise(section.entries, outcome)
     if broken is not None and not is_built_in(section.strategy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,6 +72,8 @@ def audit_command(
     reserve: options.Reserve = None,
     tokenizer: options.Tokenizer = None,
     strategy: options.Strategies = None,
+    journal: options.Journal = None,
+    summariser: options.SummariserOption = None,
     transcript_format: options.TranscriptFormat = None,
     format: options.Format = "text",
     output: options.Output = None,
@@ -91,6 +93,7 @@ def audit_command(
     Exit codes: 0 fits, 1 findings, 2 usage, 3 an input could not be used, 70 a bug.
     """
     from contextctl.auditor import audit_async
+    from contextctl.cli.journal import followed, open_journal, unconsumed_findings
     from contextctl.loading.own_code import load_strategies
     from contextctl.loading.transcript_files import iter_transcripts
     from contextctl.reports.events import render_events
@@ -106,13 +109,15 @@ def audit_command(
     own = load_strategies(strategy or [])
     loaded, changed = _plan(plan_name, chosen, own)
     provider = _provider(loaded, chosen)
+    recorded = open_journal(journal, summariser)
+    span = SummariseSpan(summariser=recorded or PlannedSummariser())
     stdin = sys.stdin.buffer.read() if "-" in names else None
     report = asyncio.run(
         audit_async(
             loaded,
-            iter_transcripts(names, format=transcript_format, stdin=stdin),
+            followed(recorded, iter_transcripts(names, format=transcript_format, stdin=stdin)),
             provider,
-            strategies={"summarise-span": SummariseSpan(summariser=PlannedSummariser()), **own},
+            strategies={"summarise-span": span, **own},
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,
             show_text=show_text,
@@ -120,6 +125,8 @@ def audit_command(
         )
     )
     report = _with_changes(report, changed)
+    if recorded is not None:
+        report = replace(report, findings=(*report.findings, *unconsumed_findings(recorded, journal or "")))
     verbosity = -1 if quiet else int(verbose)
     texts = [(file.path, render(report, file.format, RenderOptions(verbosity=verbosity))) for file in files]
     if events is not None:
@@ -216,8 +223,6 @@ def _provider(plan: ContextPlan, chosen: Chosen) -> ModelProvider | Callable[[Tr
 
 
 def _with_changes(report: AuditReport, changed: tuple[str, ...]) -> AuditReport:
-    from dataclasses import replace
-
     return replace(report, plan=replace(report.plan, set=changed))
 
 

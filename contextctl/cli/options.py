@@ -103,6 +103,18 @@ Strategies = Annotated[
         help="A compaction strategy of your own, for plans that name it; repeatable.",
     ),
 ]
+Journal = Annotated[
+    str | None,
+    typer.Option("--journal", metavar="FILE", help="Recorded summaries to replay, or to record into."),
+]
+SummariserOption = Annotated[
+    str | None,
+    typer.Option(
+        "--summariser",
+        metavar="command:ARGV",
+        help="Who writes summaries that the journal lacks: a command, the span on its standard input.",
+    ),
+]
 TranscriptFormat = Annotated[
     str | None,
     typer.Option(
