@@ -56,12 +56,6 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _finite(value: Decimal) -> Decimal:
-    if not value.is_finite():
-        raise ValueError("must be a finite number")
-    return value
-
-
 Fraction01 = Annotated[
     Decimal,
     BeforeValidator(_as_decimal),
@@ -281,7 +275,6 @@ class ContextPlan(_Strict):
     )
 
     _source: PlanSource = PrivateAttr(default_factory=lambda: PlanSource("-"))
-    _settings: tuple[str, ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
     def _sections_agree(self) -> Self:

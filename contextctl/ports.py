@@ -233,11 +233,3 @@ class Reader(Protocol):
         Raises :class:`~contextctl.errors.TranscriptError` where nothing could be read.
         """
         ...
-
-
-class Renderer(Protocol):
-    """Turns a report into the text of one output format."""
-
-    def __call__(self, report: object, options: object) -> str:
-        """The whole text, ending in a line feed."""
-        ...

@@ -29,21 +29,26 @@ class Transcript:
     skipped: int = 0
 
     @property
-    def calls(self) -> int:
-        """How many model calls were recorded: one per response id, else per assistant message.
+    def call_places(self) -> tuple[int, ...]:
+        """For each recorded model call, how many messages stand before its answer.
 
-        Assistant messages before the first user turn are examples, not calls.
+        A call is one response id, else one assistant message; assistant messages before the first user turn
+        are examples and not calls.
         """
         seen: set[str] = set()
-        count = 0
+        places: list[int] = []
         started = False
-        for message in self.messages:
+        for index, message in enumerate(self.messages):
             started = started or message.is_user_turn
-            if message.role != "assistant" or not started or message.kind is not None:
+            is_answer = message.role == "assistant" and started and message.kind is None
+            if not is_answer or message.response_id in seen:
                 continue
-            if message.response_id is None:
-                count += 1
-            elif message.response_id not in seen:
+            if message.response_id is not None:
                 seen.add(message.response_id)
-                count += 1
-        return count
+            places.append(index)
+        return tuple(places)
+
+    @property
+    def calls(self) -> int:
+        """How many model calls were recorded."""
+        return len(self.call_places)

@@ -34,24 +34,10 @@ class Moment:
 
 
 def moments_of(transcript: Transcript, calls: Calls) -> tuple[Moment, ...]:
-    """The assemblies to make of a recording; none where it has no such call.
-
-    A call is one response id, else one assistant message; assistant messages before the first user turn are
-    examples and not calls.
-    """
+    """The assemblies to make of a recording; none where it has no such call."""
     if calls == "end":
         return (Moment(None, len(transcript.messages)),)
-    seen: set[str] = set()
-    found: list[Moment] = []
-    started = False
-    for index, message in enumerate(transcript.messages):
-        started = started or message.is_user_turn
-        is_answer = message.role == "assistant" and started and message.kind is None
-        if not is_answer or message.response_id in seen:
-            continue
-        if message.response_id is not None:
-            seen.add(message.response_id)
-        found.append(Moment(len(found) + 1, index))
+    found = [Moment(call, before) for call, before in enumerate(transcript.call_places, 1)]
     if calls == "every":
         return tuple(found)
     return tuple(found[-1:] if calls == "last" else found[calls - 1 : calls])

@@ -5,7 +5,7 @@ Example::
     from contextctl.testing import check_strategy
 
     def test_my_strategy_keeps_its_promises():
-        check_strategy(KeepQuestions())
+        check_strategy(MyStrategy())
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def count_words(items: Sequence[Entry] | Sequence[Message]) -> int:
 
 
 def sample_entries(seed: int) -> tuple[Entry, ...]:
-    """A history of up to 40 messages with parallel calls and pins, the same for the same seed."""
+    """A history of up to 40 messages with parallel calls, pins and questions, the same for the same seed."""
     random = Random(seed)
     messages: list[Message] = []
 
     def text() -> str:
-        return " ".join(["word"] * random.randint(0, 30) + [f"n{len(messages)}"])
+        return " ".join(["word"] * random.randint(0, 30) + [f"n{len(messages)}{random.choice('?.')}"])
 
     def add(role: str, *parts: TextPart | ToolCallPart | ToolResultPart) -> None:
         messages.append(Message(role=role, content=parts, pinned=random.random() < 0.1))

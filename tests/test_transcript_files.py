@@ -33,6 +33,7 @@ def write(*names: str, text: str = LINE) -> None:
 
 
 def link(name: str, target: str) -> None:
+    """A symbolic link; skips where the system allows none, as Windows does without a privilege."""
     try:
         Path(name).symlink_to(target, target_is_directory=Path(name).parent.joinpath(target).is_dir())
     except OSError:

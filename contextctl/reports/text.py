@@ -122,12 +122,15 @@ class _Screen:
 
     def _worth_saying(self, report: AuditReport) -> list[tuple[str, Finding]]:
         """Places and findings: errors only where it is quiet; losses of a single transcript are told with
-        its sections. A place in a file of several conversations names the conversation too."""
+        its sections. A place in a file of several conversations, or in the plan, names the conversation
+        too where there is more than one."""
         shared = Counter(transcript.path for transcript in report.transcripts)
         found = [(str(item.location), item) for item in report.findings]
         for transcript in report.transcripts:
-            of = f" ({transcript.id})" if shared[transcript.path] > 1 else ""
-            found += [(f"{item.location}{of}", item) for item in transcript.findings]
+            for item in transcript.findings:
+                elsewhere = len(report.transcripts) > 1 and item.location.path != transcript.path
+                of = f" ({transcript.id})" if elsewhere or shared[transcript.path] > 1 else ""
+                found.append((f"{item.location}{of}", item))
         if self.options.verbosity < 0:
             return [(place, item) for place, item in found if item.severity is Severity.ERROR]
         if len(report.transcripts) == 1:

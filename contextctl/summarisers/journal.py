@@ -48,8 +48,14 @@ class JournalSummariser:
     live: Summariser | None = None
     record: Callable[[JournalRow], None] | None = None
     transcript: str = ""
+    _by_key: dict[str, JournalRow] = field(init=False)
+    _names: dict[str, None] = field(init=False)
     _used: set[str] = field(default_factory=set)
     _audited: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._by_key = {row.key: row for row in self.rows}
+        self._names = dict.fromkeys([self.summariser, *(row.summariser for row in self.rows)])
 
     def begin(self, transcript: str) -> None:
         """From now on requests are of this conversation."""
@@ -58,10 +64,8 @@ class JournalSummariser:
 
     async def summarise(self, request: SummaryRequest) -> Summary:
         """The recorded summary of this span, else the live summariser's, recorded first."""
-        by_key = {row.key: row for row in self.rows}
-        names = dict.fromkeys([self.summariser, *(row.summariser for row in self.rows)])
-        for name in names:
-            row = by_key.get(key_of(request, name))
+        for name in self._names:
+            row = self._by_key.get(key_of(request, name))
             if row is not None:
                 self._used.add(row.key)
                 return Summary(row.summary)
@@ -81,6 +85,7 @@ class JournalSummariser:
         if self.record is not None:
             self.record(row)
         self.rows.append(row)
+        self._by_key[row.key] = row
         self._used.add(row.key)
         return made
 

@@ -12,7 +12,8 @@ import pytest
 def shared() -> Path:
     """The folder that ``CONTEXTCTL_SHARED`` names, else ``../shared`` beside the checkout.
 
-    Skips where it is absent, and fails where ``CONTEXTCTL_REQUIRE_SHARED`` is set.
+    A clone does not have it, so its absence skips; the gate, which must not pass without it, fails where
+    ``CONTEXTCTL_REQUIRE_SHARED`` is set.
     """
     named = os.environ.get("CONTEXTCTL_SHARED")
     folder = Path(named) if named else Path(__file__).resolve().parents[2].parent / "shared"
