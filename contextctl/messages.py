@@ -125,6 +125,18 @@ class FoldCounts(_Frozen):
     tokens: int
 
 
+class Usage(_Frozen):
+    """What the provider reported for the call that a message answers, in tokens; None where not recorded.
+
+    ``input_tokens`` is the whole request, cached tokens included, whatever the provider calls it.
+    """
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    window_tokens: int | None = None
+
+
 class Message(_Frozen):
     """One role plus its content parts, frozen.
 
@@ -134,6 +146,11 @@ class Message(_Frozen):
     None on any other message. A message that the engine put in place of others says so by ``kind`` and
     ``stands_for`` (entry ids). ``location`` is where it was read. A plain string is accepted for
     ``content`` and means one text part.
+
+    A recording may say more: ``usage`` of the call that this answers (on the first message of a response),
+    ``time`` as it was written, ``model`` where it changed on the way. ``superseded`` names what took the
+    message out of the model's sight before the recording ended; a ``recap`` is what the recording's own
+    compaction put in place of others.
     """
 
     role: str
@@ -148,6 +165,11 @@ class Message(_Frozen):
     stands_for: tuple[str, ...] = ()
     folded: FoldCounts | None = None
     location: Location | None = Field(default=None, repr=False)
+    usage: Usage | None = None
+    time: str | None = None
+    model: str | None = None
+    superseded: Literal["compaction", "rewind", "fork"] | None = None
+    recap: bool = False
 
     @field_validator("content", mode="before")
     @classmethod

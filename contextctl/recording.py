@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
+from contextctl.errors import Location
 from contextctl.findings import Finding
-from contextctl.messages import Message, RequestSettings
+from contextctl.messages import Message, RequestSettings, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCompaction:
+    """A compaction that the recording itself tells of: where, of what kind, tokens before and after (None
+    where not recorded). ``readable`` is False where what it put in place of the history cannot be read."""
+
+    location: Location
+    kind: Literal["summary", "cleared", "trimmed", "replaced"]
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One call as it was really sent: its messages and settings, and what the provider reported."""
+
+    messages: tuple[Message, ...]
+    location: Location
+    settings: RequestSettings = field(default_factory=RequestSettings)
+    model: str | None = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +39,10 @@ class Transcript:
 
     ``path`` is as shown in reports (forward slashes), ``id`` the recording's own name or the path's stem,
     ``format`` a name from the reader registry, ``model`` the recorded one or None. ``lacks`` names what the
-    recording does not hold although the request did (``system``, ``tools``). ``skipped`` counts records
-    that could not be read; each of them has a finding.
+    recording does not hold although the request did (``system``, ``tools``, ``reasoning``). ``skipped``
+    counts records that could not be read; each of them has a finding. ``messages`` hold everything in order,
+    what was superseded on the way included. ``requests`` are the calls as sent, where the format records
+    them, one a call.
     """
 
     path: str
@@ -27,6 +54,8 @@ class Transcript:
     lacks: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     skipped: int = 0
+    compactions: tuple[RecordedCompaction, ...] = ()
+    requests: tuple[RecordedRequest, ...] = ()
 
     @property
     def call_places(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from contextctl.errors import Location, Problem, TranscriptError
 from contextctl.findings import Finding, Severity, finding
 from contextctl.messages import Message, RequestSettings
-from contextctl.recording import Transcript
+from contextctl.recording import RecordedCompaction, RecordedRequest, Transcript
 from contextctl.transcripts.chat_messages import MessageReading, json_kind
 from contextctl.transcripts.records import Record, Records
 
@@ -22,7 +22,8 @@ _CONVERSATION_HINT = "a message has a role, a conversation or request has a list
 
 @dataclass(slots=True)
 class Draft:
-    """A conversation under construction; ``line`` is where it starts."""
+    """A conversation under construction; ``line`` is where it starts. ``lacks`` comes before what can be
+    told from the messages."""
 
     line: int
     id: str | None = None
@@ -31,6 +32,9 @@ class Draft:
     messages: list[Message] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     skipped: int = 0
+    lacks: tuple[str, ...] = ()
+    compactions: list[RecordedCompaction] = field(default_factory=list)
+    requests: list[RecordedRequest] = field(default_factory=list)
 
     def add(self, reading: MessageReading) -> None:
         """Take in a message, or count the record that holds none."""
@@ -197,9 +201,11 @@ def transcripts_from(
             messages=tuple(draft.messages),
             model=draft.model,
             settings=draft.settings,
-            lacks=lacks or _lacks(draft),
+            lacks=draft.lacks or lacks or _lacks(draft),
             findings=tuple(sorted(draft.findings, key=_by_place)),
             skipped=draft.skipped,
+            compactions=tuple(draft.compactions),
+            requests=tuple(draft.requests),
         )
         for draft, name in zip(drafts, names, strict=True)
     )
