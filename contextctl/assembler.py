@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from contextctl.budget import Limits, Rooms, limits_for
+from contextctl.carried import NOTHING_YET, Carried
 from contextctl.compaction import compact
+from contextctl.errors import MemoryStoreError
+from contextctl.memory import records_of
 from contextctl.messages import Message
 from contextctl.outcome import AssembledContext, CompactionOutcome
 from contextctl.plan import ContextPlan
-from contextctl.ports import ModelProvider, Strategy
+from contextctl.ports import MemoryStore, ModelProvider, Strategy, Summariser
 from contextctl.preparation import Prepared
 from contextctl.prompt import fingerprint, put_together
 from contextctl.routing import route
@@ -25,7 +29,9 @@ class ContextAssembler:
     """Assembles prompts from one plan for one provider.
 
     ``strategies`` are the caller's own, by name; they come before built-in ones of the same name. A section
-    that names a strategy which neither has is refused here, with a ``ValueError``.
+    that names a strategy which neither has is refused here, with a ``ValueError``. ``summariser`` makes the
+    summaries of strategies that declare ``summarise``. Each summary that a prompt holds newly is written to
+    ``memory`` under ``scope``, unless it is only planned; a memory without a scope is a ``ValueError``.
     """
 
     def __init__(
@@ -34,9 +40,15 @@ class ContextAssembler:
         *,
         provider: ModelProvider,
         strategies: Mapping[str, Strategy] | None = None,
+        summariser: Summariser | None = None,
+        memory: MemoryStore | None = None,
+        scope: str | None = None,
     ) -> None:
+        if memory is not None and not scope:
+            raise ValueError("a memory needs a scope, so that what is kept can be told apart")
         self.plan = plan
         self.provider = provider
+        self._summariser, self._memory, self._scope = summariser, memory, scope or ""
         self._strategies = [build_strategy(section.compaction, strategies) for section in plan.sections]
 
     def limits(self) -> Limits:
@@ -52,23 +64,30 @@ class ContextAssembler:
         messages: Sequence[Message] | Mapping[str, Sequence[Message]],
         *,
         transcript_id: str | None = None,
+        carried: Carried = NOTHING_YET,
     ) -> Prepared:
         """Route, group and measure, compacting nothing.
 
-        A mapping gives each section its messages; a name that the plan does not declare is a ``ValueError``.
-        Raises :class:`~contextctl.errors.CapabilityError` where there is no window and no budget.
+        ``carried`` is what earlier calls left of these messages. A mapping gives each section its messages; a
+        name that the plan does not declare is a ``ValueError``. Raises
+        :class:`~contextctl.errors.CapabilityError` where there is no window and no budget.
         """
         history = self._flat(messages)
         limits = self.limits()
         ruler = Ruler(self.provider)
         routed = route(self.plan, history, transcript_id)
+        live = carried.live(routed.entries)
         charges = Charges(ruler, routed.entries)
-        before = ruler.history(history, map(charges.measure, routed.entries))
-        entries_tokens = charges.tokens(routed.entries)
+        before = charges.whole(live)
         sections = tuple(
-            lock(section, strategy, routed.of(section.name))
+            lock(section, strategy, [entry for entry in live if entry.section == section.name])
             for section, strategy in zip(self.plan.sections, self._strategies, strict=True)
         )
+        if carried.trimmed:
+            sections = tuple(
+                replace(section, trimmed=tuple(i for i in section.originals if i in carried.trimmed))
+                for section in sections
+            )
         return Prepared(
             limits=limits,
             routed=routed,
@@ -76,13 +95,15 @@ class ContextAssembler:
             ruler=ruler,
             overhead=ruler.overhead,
             before=before,
-            joint_tokens=before.tokens - ruler.overhead.tokens - entries_tokens,
+            joint_tokens=before.tokens - ruler.overhead.tokens - charges.tokens(live),
             history_fingerprint=fingerprint(history),
             sections=sections,
             pinned_tokens=tuple(
                 charges.upper(entry for entry in section.originals.values() if entry.pinned)
                 for section in sections
             ),
+            carried=carried,
+            transcript_id=transcript_id,
         )
 
     async def assemble(
@@ -99,10 +120,17 @@ class ContextAssembler:
         return await self.complete(self.prepare(messages, transcript_id=transcript_id))
 
     async def complete(self, prepared: Prepared) -> AssembledContext:
-        """Compact what was prepared; raises as :meth:`assemble` does."""
+        """Compact what was prepared; raises as :meth:`assemble` does, and what the memory raises as
+        :class:`~contextctl.errors.MemoryStoreError`."""
+        result = await self._within_budget(prepared)
+        if self._memory is not None:
+            await self._remember(self._memory, prepared, result)
+        return result
+
+    async def _within_budget(self, prepared: Prepared) -> AssembledContext:
         prepared.require_room()
         if prepared.limits.soft_tokens is not None and not prepared.soft:
-            untouched = [CompactionOutcome(entries=section.entries) for section in prepared.sections]
+            untouched = [CompactionOutcome(s.entries, trimmed=s.trimmed) for s in prepared.sections]
             return put_together(prepared, prepared.sections, untouched, prepared.rooms())
         sections = tuple(trim(section, prepared.charges, prepared.ruler) for section in prepared.sections)
         lowered = 0
@@ -132,10 +160,30 @@ class ContextAssembler:
         rooms = prepared.rooms(lowered, needs)
         situation = prepared.situation()
         outcomes = [
-            await compact(section, room, prepared.charges, situation, soft=prepared.soft)
+            await compact(
+                section,
+                room,
+                prepared.charges,
+                situation,
+                soft=prepared.soft,
+                summariser=self._summariser,
+            )
             for section, room in zip(sections, rooms.room_tokens, strict=True)
         ]
         return rooms, outcomes
+
+    async def _remember(self, memory: MemoryStore, prepared: Prepared, result: AssembledContext) -> None:
+        given = {entry.id: entry for entry in prepared.routed.entries}
+        given |= {entry.id: entry for entry in prepared.carried.stand_ins}
+        tokens = {i: prepared.charges.measure(entry).tokens for i, entry in given.items()}
+        tokens |= {note.id: prepared.charges.measure(note).tokens for note in result.notes}
+        for record in records_of(result, given, tokens, prepared.transcript_id):
+            try:
+                await memory.log(self._scope, record)
+            except MemoryStoreError:
+                raise
+            except Exception as error:
+                raise MemoryStoreError(f"the memory failed: {type(error).__name__}") from error
 
     def _flat(self, messages: Sequence[Message] | Mapping[str, Sequence[Message]]) -> list[Message]:
         if not isinstance(messages, Mapping):

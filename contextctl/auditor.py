@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import contextctl
+from contextctl.application import Application
 from contextctl.assembler import ContextAssembler
+from contextctl.calls import replay
 from contextctl.checks.hygiene import model_findings, plan_findings
-from contextctl.checks.pairing import pairing_findings
-from contextctl.errors import ContextBudgetError, ContextctlError, InputProblems, InternalError, Location
+from contextctl.errors import ContextctlError, InputProblems, InternalError, Location
 from contextctl.findings import Finding, Severity, finding, from_problem
-from contextctl.judgement import budget_finding, judge, overcommit_findings, require_usable, trust
+from contextctl.judgement import require_usable
 from contextctl.loading.transcript_files import TranscriptFailure
-from contextctl.outcome import AssembledContext
 from contextctl.plan import ContextPlan
-from contextctl.ports import Exactness, ModelProvider, Strategy, measuring
-from contextctl.preparation import Prepared
+from contextctl.ports import MemoryStore, ModelProvider, OwnAssembler, Strategy, measuring
 from contextctl.recording import Transcript
-from contextctl.replay import Calls, moments_of, told_once, with_lifetimes
-from contextctl.report import AssemblyRow, AuditReport, ModelRow, PlanRow, TranscriptReport
-from contextctl.rows import assembly_row, blank_report, budget_row, model_row
+from contextctl.replay import Calls, moments_of
+from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
+from contextctl.rows import blank_report, budget_row, model_row
+from contextctl.strategies.summarise_span import SummariseSpan
+from contextctl.summarisers.journal import JournalSummariser
 from contextctl.tally import MatcherTally
 
 ProviderSource = ModelProvider | Callable[[Transcript], ModelProvider]
 """One provider for all transcripts, or what chooses one for each."""
+
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 async def audit_async(
@@ -35,6 +42,11 @@ async def audit_async(
     provider: ProviderSource,
     *,
     strategies: Mapping[str, Strategy] | None = None,
+    journal: JournalSummariser | None = None,
+    memory: MemoryStore | None = None,
+    scope: str | None = None,
+    assembler: OwnAssembler | None = None,
+    assembler_name: str = "plan",
     fail_on: Severity | None = Severity.ERROR,
     exit_zero: bool = False,
     show_text: bool = False,
@@ -42,52 +54,54 @@ async def audit_async(
 ) -> AuditReport:
     """Assemble what each transcript would send next, and report every entry's fate.
 
-    ``calls`` replays recorded calls instead: each assembled from the whole history before it.
+    ``calls`` replays recorded calls instead: each assembled from the whole history before it, or, with
+    ``carry`` in the plan, from the prompt of the call before. A ``journal`` makes the summaries of
+    summarise-span, unless ``strategies`` has its own; what it holds and nothing asked for is a finding.
+    ``memory`` and ``scope`` are as in :class:`~contextctl.assembler.ContextAssembler`. An ``assembler`` of
+    the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
     :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
     """
-    run = _Run(plan, provider, strategies or {}, show_text, calls)
+    supplied = {} if journal is None else {"summarise-span": SummariseSpan(summariser=journal)}
+    engine = partial(
+        ContextAssembler,
+        plan,
+        strategies={**supplied, **(strategies or {})},
+        summariser=journal,
+        memory=memory,
+        scope=scope,
+    )
+    run = _Run(plan, provider, engine, assembler, show_text, calls, journal)
     if not callable(provider):
         require_usable(plan, provider)
     reports = [await run.report(transcript) for transcript in transcripts]
-    source = plan.source
+    found = plan_findings(plan) + run.findings + run.tally.findings()
     return AuditReport(
-        plan=PlanRow(plan.name, source.path, plan.digest),
+        plan=PlanRow(plan.name, plan.source.path, plan.digest, carry=plan.carry),
         version=contextctl.__version__,
-        assembler="plan",
+        assembler=assembler_name,
         matchers=run.tally.rows(),
-        findings=tuple(plan_findings(plan) + run.findings + run.tally.findings()),
+        findings=tuple(found + (journal.unconsumed_findings() if journal is not None else [])),
         transcripts=tuple(report for report in reports if report is not None),
         fail_on=fail_on,
         exit_zero=exit_zero,
     )
 
 
-def audit(
-    plan: ContextPlan,
-    transcripts: Iterable[Transcript | TranscriptFailure],
-    provider: ProviderSource,
-    *,
-    strategies: Mapping[str, Strategy] | None = None,
-    fail_on: Severity | None = Severity.ERROR,
-    exit_zero: bool = False,
-    show_text: bool = False,
-    calls: Calls = "end",
-) -> AuditReport:
-    """:func:`audit_async` for callers that are not asynchronous; works inside a running event loop too."""
-    coroutine = audit_async(
-        plan,
-        transcripts,
-        provider,
-        strategies=strategies,
-        fail_on=fail_on,
-        exit_zero=exit_zero,
-        show_text=show_text,
-        calls=calls,
-    )
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
+def _synchronous(function: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
+    """The same for callers that are not asynchronous; works inside a running event loop too."""
+
+    @wraps(function)
+    def run(*args: P.args, **keywords: P.kwargs) -> Result:
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            return thread.submit(asyncio.run, function(*args, **keywords)).result()
+
+    return run
+
+
+audit = _synchronous(audit_async)
+"""As :func:`audit_async`, for callers that are not asynchronous; works inside a running event loop too."""
 
 
 @dataclass(slots=True)
@@ -96,9 +110,11 @@ class _Run:
 
     plan: ContextPlan
     provider: ProviderSource
-    strategies: Mapping[str, Strategy]
+    engine: Callable[..., ContextAssembler]
+    assembler: OwnAssembler | None
     show_text: bool
-    calls: Calls = "end"
+    calls: Calls
+    journal: JournalSummariser | None
     findings: list[Finding] = field(default_factory=list)
     tally: MatcherTally = field(init=False)
     models_seen: set[tuple[object, ...]] = field(default_factory=set)
@@ -137,43 +153,27 @@ class _Run:
         self, transcript: Transcript, blank: TranscriptReport, found: list[Finding]
     ) -> TranscriptReport:
         provider = self._provider_for(transcript, found)
-        assembler = ContextAssembler(self.plan, provider=provider, strategies=self.strategies)
-        moments = moments_of(transcript, self.calls)
+        engine = self.engine(provider=provider)
+        own = self.assembler
+        maker = engine if own is None else Application(engine, own, transcript)
+        moments = moments_of(transcript, self.calls, carry=self.plan.carry)
         if not moments:
             found.append(
                 finding("CTX029", f"there is no recorded call to replay ({transcript.calls} in all)")
             )
             return blank
-        rows: list[AssemblyRow] = []
-        said: list[tuple[int | None, list[Finding]]] = []
-        for moment in moments:
-            part = replace(transcript, messages=transcript.messages[: moment.messages])
-            prepared = assembler.prepare(part.messages, transcript_id=transcript.id)
-            exactness, doubts = trust(self.plan, prepared, transcript)
-            row, told = await self._assembled(assembler, prepared, part, exactness)
-            rows.append(replace(row, call=moment.call))
-            said.append((moment.call, told))
-        found += pairing_findings(prepared.routed.remarks, part.messages) + doubts + told_once(said, rows)
-        self.tally.add(prepared, part)
+        replayed = await replay(
+            self.plan, maker, transcript, moments, show_text=self.show_text, listener=self.journal
+        )
+        found += replayed.told()
+        assert replayed.prepared is not None
+        assert replayed.part is not None
+        self.tally.add(replayed.prepared, replayed.part)
         model = model_row(provider)
         self._say_of_model(provider, model)
         return replace(
-            blank, model=model, budget=budget_row(prepared), assemblies=tuple(with_lifetimes(rows))
+            blank, model=model, budget=budget_row(replayed.prepared), assemblies=replayed.assemblies()
         )
-
-    async def _assembled(
-        self, assembler: ContextAssembler, prepared: Prepared, part: Transcript, exactness: Exactness
-    ) -> tuple[AssemblyRow, list[Finding]]:
-        """One assembly's row and what there is to say of it."""
-        result: AssembledContext | ContextBudgetError
-        try:
-            result = await assembler.complete(prepared)
-            told = judge(self.plan, prepared, result, part)
-        except ContextBudgetError as error:
-            result = error
-            told = [budget_finding(error, prepared)]
-        row = assembly_row(self.plan, prepared, result, exactness=exactness, show_text=self.show_text)
-        return row, told + overcommit_findings(row)
 
     def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
         provider = self.provider(transcript) if callable(self.provider) else self.provider

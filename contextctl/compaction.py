@@ -10,13 +10,22 @@ from math import floor
 from typing import Any
 
 from contextctl.conservation import broken_promise
-from contextctl.entries import Entry
-from contextctl.errors import InternalError, StrategyError, SummaryUnusableError
+from contextctl.entries import Entry, summary_entry
+from contextctl.errors import (
+    ContextBudgetError,
+    ContextctlError,
+    InternalError,
+    StrategyError,
+    SummaryUnusableError,
+)
+from contextctl.messages import visible_content
 from contextctl.outcome import CompactionOutcome
 from contextctl.plan import SectionPlan
+from contextctl.ports import Summarise, Summariser, SummaryRequest
 from contextctl.sections import Charges, Section, Situation, name_largest
 from contextctl.strategies import is_built_in
 from contextctl.strategies.refuse import Refuse
+from contextctl.strategies.summarise_span import INSTRUCTIONS
 
 
 def within_counts(plan: SectionPlan, entries: Sequence[Entry], fraction: Fraction = Fraction(1)) -> bool:
@@ -33,22 +42,31 @@ def within_counts(plan: SectionPlan, entries: Sequence[Entry], fraction: Fractio
 
 
 async def compact(
-    section: Section, room: int, charges: Charges, situation: Situation, *, soft: bool
+    section: Section,
+    room: int,
+    charges: Charges,
+    situation: Situation,
+    *,
+    soft: bool,
+    summariser: Summariser | None = None,
 ) -> CompactionOutcome:
     """The section within its room; untouched where it is already.
 
-    Under a soft line it may end above its room. Raises :class:`~contextctl.errors.ContextBudgetError` where
-    the locked entries or what the strategy leaves do not fit, :class:`~contextctl.errors.StrategyError`
-    where a caller's strategy breaks a promise, :class:`~contextctl.errors.InternalError` where a built-in
-    one does.
+    ``summariser`` makes the summaries that a strategy of the caller's own asks for. Under a soft line it may
+    end above its room. Raises :class:`~contextctl.errors.ContextBudgetError` where the locked entries or what
+    the strategy leaves do not fit, :class:`~contextctl.errors.StrategyError` where a caller's strategy breaks
+    a promise, :class:`~contextctl.errors.InternalError` where a built-in one does.
     """
     plan = section.plan
     if charges.upper(section.entries) <= room and within_counts(plan, section.entries):
         return CompactionOutcome(entries=section.entries, trimmed=section.trimmed)
     if not soft and not isinstance(section.strategy, Refuse):
         _require_locked_fit(section, room, charges, situation)
+    own = not is_built_in(section.strategy)
+    given = _content(section.entries) if own else []
     try:
-        outcome = await _run(section, floor(room * Fraction(plan.compact_to)), charges)
+        outcome = await _run(section, floor(room * Fraction(plan.compact_to)), charges, summariser)
+        broken = broken_promise(section.entries, outcome)
     except SummaryUnusableError as error:
         raise situation.error(
             f"section {plan.name!r}: {error.message}",
@@ -58,16 +76,16 @@ async def compact(
             hint=error.hint
             or "a summary is never shortened or invented: raise max_summary_tokens, or mend the summariser",
         ) from (error.__cause__ or error)
-    broken = broken_promise(section.entries, outcome)
-    if broken is not None and not is_built_in(section.strategy):
-        raise situation.error(
-            f"strategy {plan.compaction.strategy!r} in section {plan.name!r}: {broken}",
-            missing=1,
-            rule="CTX105",
-            kind=StrategyError,
-            section=plan.name,
-            hint="mend the strategy: what it was given must come back, kept or reported as lost",
-        )
+    except ContextctlError:
+        raise
+    except Exception as error:
+        if not own:
+            raise
+        raise _strategy_error(plan, situation, f"it raised {type(error).__name__}") from error
+    if own and broken is None and _content(section.entries) != given:
+        broken = "it changed what it was given"
+    if broken is not None and own:
+        raise _strategy_error(plan, situation, broken)
     if broken is not None:
         raise InternalError(f"strategy {plan.compaction.strategy!r} broke a promise: {broken}")
     if plan.start_on == "user":
@@ -78,7 +96,30 @@ async def compact(
     return replace(outcome, trimmed=trimmed)
 
 
-async def _run(section: Section, target: int, charges: Charges) -> CompactionOutcome:
+def _strategy_error(plan: SectionPlan, situation: Situation, broken: str) -> ContextBudgetError:
+    """What a strategy of the caller's own did wrong, naming it; no word of what was said."""
+    return situation.error(
+        f"strategy {plan.compaction.strategy!r} in section {plan.name!r}: {broken}",
+        missing=1,
+        rule="CTX105",
+        kind=StrategyError,
+        section=plan.name,
+        hint="mend the strategy: what it was given must come back, kept or reported as lost",
+    )
+
+
+def _content(entries: Sequence[Entry]) -> list[tuple[object, ...]]:
+    """What a strategy must leave as it is."""
+    return [
+        (entry.id, entry.pinned, message.id, message.pinned, message.section, visible_content(message))
+        for entry in entries
+        for message in entry.messages
+    ]
+
+
+async def _run(
+    section: Section, target: int, charges: Charges, summariser: Summariser | None
+) -> CompactionOutcome:
     plan = section.plan
     declared = inspect.signature(section.strategy.compact).parameters
     more: dict[str, Any] = {}
@@ -90,7 +131,37 @@ async def _run(section: Section, target: int, charges: Charges) -> CompactionOut
             target = min(target, _tokens_within_counts(section, fraction, charges))
     if "note_role" in declared:
         more["note_role"] = plan.note_role
+    if "summarise" in declared:
+        more["summarise"] = _summarise(section, target, charges, summariser)
     return await section.strategy.compact(section.entries, budget_tokens=target, count=charges.count, **more)
+
+
+def _summarise(section: Section, target: int, charges: Charges, summariser: Summariser | None) -> Summarise:
+    """What a strategy asks for a summary; the answer is made, recorded and refused as any other."""
+
+    async def summarise(entries: Sequence[Entry], instructions: str | None = None) -> str:
+        if summariser is None:
+            raise SummaryUnusableError("nobody was named to make the summary", rule="CTX301")
+
+        def count(text: str) -> int:
+            role = section.plan.note_role
+            entry = summary_entry(text, id="", section=section.plan.name, role=role, stands_for=())
+            return charges.count((entry,))
+
+        request = SummaryRequest(
+            tuple(entries), section.plan.name, instructions or INSTRUCTIONS, target, count
+        )
+        made = await summariser.summarise(request)
+        if made.text is None:
+            raise SummaryUnusableError(
+                "a summary is needed and none is made here",
+                rule="CTX301",
+                hint="record it: --journal FILE, and --summariser to make it",
+            )
+        request.require_usable(made.text)
+        return made.text
+
+    return summarise
 
 
 def _tokens_within_counts(section: Section, fraction: Fraction, charges: Charges) -> int:

@@ -168,6 +168,17 @@ class SummaryUnusableError(ContextctlError):
     """
 
 
+class MemoryStoreError(ContextctlError):
+    """A memory could not keep a summary, so that the assembly failed, or could not be read."""
+
+    def __init__(self, message: str, *, hint: str | None = None, location: Location | None = None) -> None:
+        super().__init__(message, hint=hint, location=location, rule="CTX031")
+
+
+class AssemblerError(ContextBudgetError):
+    """The application's own assembler failed or returned what is no list of messages."""
+
+
 class StrategyError(ContextBudgetError):
     """A caller's own strategy broke a promise: it lost or changed what it may not, or overran its room."""
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from contextctl.budget import PlanUnusableError, limits_for
 from contextctl.checks.expectations import Tested, expectation_findings
-from contextctl.checks.losses import Ledger, loss_findings, lost_user_finding, order_findings
+from contextctl.checks.losses import (
+    Ledger,
+    broken_pair_findings,
+    loss_findings,
+    lost_user_finding,
+    order_findings,
+)
 from contextctl.entries import newest_user_entry
 from contextctl.errors import ContextBudgetError
 from contextctl.findings import Finding, Severity, finding
@@ -56,13 +60,15 @@ def judge(
     newest = newest_user_entry(entries.values())
     found = loss_findings(assembled, ledger) + order_findings(assembled, ledger, newest)
     found += lost_user_finding(assembled, ledger, newest) + _limit_findings(assembled, prepared)
-    found += summary_findings(assembled, charges)
+    found += summary_findings(assembled, prepared)
+    if assembled.maker == "application":
+        found += broken_pair_findings(assembled, prepared.routed.remarks)
     tested = Tested(
         assembled,
         transcript.messages,
         prepared.routed.entries,
         charges,
-        prepared.before.upper_tokens,
+        prepared.recorded_upper_tokens,
         transcript.id,
     )
     return found + expectation_findings(plan, tested)
@@ -94,17 +100,22 @@ def _limit_findings(assembled: AssembledContext, prepared: Prepared) -> list[Fin
     return []
 
 
-def summary_findings(assembled: AssembledContext, charges: Mapping[str, int]) -> list[Finding]:
-    """Where summaries are only planned: how many, how much they would read, the largest span."""
-    planned = [note for note in assembled.notes if note.planned_tokens is not None]
-    if not planned:
+def summary_findings(assembled: AssembledContext, prepared: Prepared) -> list[Finding]:
+    """How many summaries were made, or are only planned, how much they read, the largest span."""
+    made = [note for note in assembled.notes if note.kind == "summary" and note.id in assembled.made]
+    if not made:
         return []
-    read = [sum(charges[i] for i in note.stands_for if i in charges) for note in planned]
-    aside = sum(note.planned_tokens or 0 for note in planned)
-    noun = "summary is" if len(planned) == 1 else "summaries are"
+    given = {entry.id: entry for section in prepared.sections for entry in section.entries}
+    spans = [prepared.charges.upper(given[i] for i in note.stands_for if i in given) for note in made]
+    tokens = prepared.charges.upper(made)
+    several = f"{len(made)} summaries are" if len(made) > 1 else "1 summary is"
+    read = f"{sum(spans):,} tokens"
+    if not assembled.hypothetical:
+        message = f"{several} made of {read} (largest span {max(spans):,}), {tokens:,} tokens in all"
+        return [finding("CTX307", message)]
     message = (
-        f"{len(planned)} {noun} planned and not made: {sum(read):,} tokens would be read "
-        f"(largest span {max(read):,}), {aside:,} are set aside"
+        f"{several} planned and not made: {read} would be read "
+        f"(largest span {max(spans):,}), {tokens:,} are set aside"
     )
     return [finding("CTX305", message, hint="the prompt is hypothetical: nothing of it was made up")]
 

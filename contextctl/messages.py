@@ -179,6 +179,11 @@ class Message(_Frozen):
         return tuple(content) if isinstance(content, list) else content
 
     @property
+    def text(self) -> str:
+        """All text in it, tool names, arguments and results included, joined by line feeds."""
+        return "\n".join(part_texts(self.content))
+
+    @property
     def calls(self) -> tuple[ToolCallPart, ...]:
         """The tool calls of this message, in order."""
         return tuple(part for part in self.content if isinstance(part, ToolCallPart))

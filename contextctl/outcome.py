@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Literal
 
 from contextctl.entries import Entry
-from contextctl.findings import Finding
 from contextctl.messages import Message
 
 
@@ -47,7 +46,8 @@ class CompactionOutcome:
 @dataclass(frozen=True, slots=True)
 class SectionOutcome:
     """What became of one declared section. The fates hold entry ids, in transcript order; tokens are what
-    the framing charges for the section's entries (notes included after)."""
+    the framing charges for the section's entries (notes included after). ``compacted`` is True where this
+    assembly changed something, ``entries`` are the recorded ones, whenever they were lost."""
 
     name: str
     share: str
@@ -62,6 +62,8 @@ class SectionOutcome:
     summarised: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
     trimmed: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    compacted: bool = False
 
     @property
     def empty(self) -> bool:
@@ -75,8 +77,11 @@ class AssembledContext:
 
     ``messages`` stand in plan order and carry the ids, sections, pins and protection that make assembling
     them again a no-op. ``tokens`` is the model's own count of the whole prompt; ``tokens_upper`` adds the
-    margin of an estimate; ``budget_tokens`` is what there was room for. A ``hypothetical`` prompt holds a
-    summary that is only planned, as a message without content.
+    margin of an estimate; ``budget_tokens`` is what there was room for. ``entries`` are what the prompt
+    holds, in its order; ``notes`` those of them that stand in for others, ``made`` the ids of the notes that
+    this assembly made. Where the ``maker`` is the application itself, ``added`` are messages of its own, an
+    entry each. A ``hypothetical`` prompt holds a summary that is only planned, as a message without
+    content.
     """
 
     messages: tuple[Message, ...]
@@ -86,8 +91,11 @@ class AssembledContext:
     status: Status
     sections: tuple[SectionOutcome, ...]
     fates: Mapping[str, Fate] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
     notes: tuple[Entry, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    made: frozenset[str] = frozenset()
+    added: tuple[Entry, ...] = ()
+    maker: Literal["plan", "application"] = "plan"
     hypothetical: bool = False
     joint_tokens: int = 0
     history_fingerprint: str = ""
@@ -107,3 +115,8 @@ class AssembledContext:
             attributes[f"context.section.{section.name}.tokens"] = section.tokens_after or 0
             attributes[f"context.section.{section.name}.kept"] = len(section.kept) + len(section.trimmed)
         return attributes
+
+
+def summaries_made(assembled: AssembledContext) -> int:
+    """How many summaries the assembly made or planned; earlier ones that it carries do not count."""
+    return sum(note.kind == "summary" and note.id in assembled.made for note in assembled.notes)

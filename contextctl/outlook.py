@@ -8,6 +8,7 @@ from itertools import repeat
 from math import ceil
 
 from contextctl.budget import rooms_for
+from contextctl.entries import Entry
 from contextctl.plan import ContextPlan
 from contextctl.preparation import Prepared
 from contextctl.report import NextToGo
@@ -51,31 +52,36 @@ def next_to_go(plan: ContextPlan, prepared: Prepared) -> NextToGo | None:
 
 
 def lossless_budget(plan: ContextPlan, prepared: Prepared) -> int | None:
-    """The smallest ``budget_tokens``, reserve included, at which every section fits its room untouched.
+    """The smallest ``budget_tokens``, reserve included, at which every section fits its room untouched; of a
+    carried history, the smallest that would have lost nothing on the way.
 
     None where no budget does (a share of 0, counts of messages and turns, an entry that is trimmed whatever
     the budget), or where the model's own input cap is in the way.
     """
-    needs = [prepared.charges.upper(section.originals.values()) for section in prepared.sections]
-    pinned = prepared.pinned_tokens
+    recorded = [prepared.routed.of(section.name) for section in plan.sections]
+    needs = [prepared.charges.upper(entries) for entries in recorded]
+    pinned = [prepared.charges.upper(e for e in entries if e.pinned) for entries in recorded]
+    whole = prepared.recorded_upper_tokens
     shares = [Fraction(section.share) for section in plan.sections]
     overhead = prepared.overhead.upper_tokens
     if any(section.max_messages or section.max_turns for section in plan.sections):
         return None
-    if plan.compaction_fraction is None and any(map(_trims, prepared.sections, repeat(prepared.charges))):
+    if plan.compaction_fraction is None and any(
+        map(_trims, prepared.sections, recorded, repeat(prepared.charges))
+    ):
         return None
 
     def holds(budget: int) -> bool:
-        if prepared.before.upper_tokens > budget:
+        if whole > budget:
             return False
         if plan.compaction_fraction is not None:
-            return prepared.before.upper_tokens <= budget * Fraction(plan.compaction_fraction)
+            return whole <= budget * Fraction(plan.compaction_fraction)
         lend = needs if plan.unused == "lend" else None
         rooms = rooms_for(shares, pinned, budget - overhead, lend).room_tokens
         return all(need <= room for need, room in zip(needs, rooms, strict=True))
 
-    least = max(prepared.before.upper_tokens, overhead + 1)
-    low = _smallest(holds, least, max(least, _guess(plan, needs, overhead, prepared.before.upper_tokens)))
+    least = max(whole, overhead + 1)
+    low = _smallest(holds, least, max(least, _guess(plan, needs, overhead, whole)))
     if low is None:
         return None
     cap = prepared.limits.max_input_tokens
@@ -115,8 +121,9 @@ def _smallest(holds: Callable[[int], bool], least: int, guess: int) -> int | Non
     return low
 
 
-def _trims(section: Section, charges: Charges) -> bool:
+def _trims(section: Section, recorded: Sequence[Entry], charges: Charges) -> bool:
     """Whether an entry that is not locked is above the section's ``max_entry_tokens``."""
     most = section.plan.max_entry_tokens
-    loose = (entry for entry in section.entries if not entry.pinned)
+    locked = {entry.id for entry in section.locked}
+    loose = (entry for entry in recorded if entry.id not in locked)
     return most is not None and any(charges.measure(entry).upper_tokens > most for entry in loose)

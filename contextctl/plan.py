@@ -257,7 +257,7 @@ class ContextPlan(_Strict):
     compaction_fraction: Annotated[Fraction01, Field(gt=0)] | None = Field(
         None, description="A soft line at this fraction of the budget."
     )
-    carry: Literal[False] = Field(False, description="Carried history: not in this version.")
+    carry: bool = Field(False, description="Each call starts from the prompt of the call before.")
     unused: Literal["keep", "lend"] = Field("keep", description="`lend`: unused room goes to short sections.")
     protect_last_user: bool = Field(True, description="The newest user message is never lost.")
     tools: Annotated[RequestSettings | None, WithJsonSchema({"type": "string"})] = Field(

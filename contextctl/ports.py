@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from contextctl.entries import Entry
+from contextctl.errors import SummaryUnusableError
+from contextctl.memory import MemoryRecord
 from contextctl.messages import Message, RequestSettings
 from contextctl.outcome import CompactionOutcome
 from contextctl.recording import Transcript
@@ -173,12 +175,29 @@ Fits = Callable[[Sequence[Entry]], bool]
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """A span of one section to be summarised in at most ``max_summary_tokens``, framing included."""
+    """A span of one section to be summarised in at most ``max_summary_tokens``, framing included.
+
+    ``count`` says how many tokens a summary of a text would be charged in the prompt.
+    """
 
     entries: tuple[Entry, ...]
     section: str
     instructions: str
     max_summary_tokens: int
+    count: Callable[[str], int]
+
+    def require_usable(self, text: str) -> int:
+        """The tokens that a summary of this text is charged.
+
+        Raises :class:`~contextctl.errors.SummaryUnusableError` where it is blank or larger than allowed.
+        """
+        if not text.strip():
+            raise SummaryUnusableError("the summary is empty", rule="CTX304")
+        tokens = self.count(text)
+        if tokens > self.max_summary_tokens:
+            message = f"the summary has {tokens:,} tokens; {self.max_summary_tokens:,} were set aside for it"
+            raise SummaryUnusableError(message, rule="CTX304")
+        return tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +228,48 @@ class CompletionProvider(Protocol):
         ...
 
 
+class Summarise(Protocol):
+    """What a strategy of the caller's own is given to have a summary made, recorded as any other is."""
+
+    async def __call__(self, entries: Sequence[Entry], instructions: str | None = None) -> str:
+        """The summary of these entries, of at most the section's own room.
+
+        Raises :class:`~contextctl.errors.SummaryUnusableError` where there is none to be had, as where
+        summaries are only planned.
+        """
+        ...
+
+
 class Strategy(Protocol):
     """Works a section down to a number of tokens.
 
     The engine passes locked entries with ``pinned`` set. Attributes ``keep_first`` and ``keep_recent``
     (messages), where present, tell it what else to lock. ``compact`` never changes what it is given. It
-    may also declare the keywords ``fits`` (:data:`Fits`) and ``note_role`` and is then given them.
+    may also declare the keywords ``fits`` (:data:`Fits`), ``note_role`` and ``summarise``
+    (:class:`Summarise`) and is then given them.
     """
 
     async def compact(
         self, entries: tuple[Entry, ...], *, budget_tokens: int, count: Count
     ) -> CompactionOutcome:
         """What is left in at most ``budget_tokens``, and the ids of what is not, each exactly once."""
+        ...
+
+
+class OwnAssembler(Protocol):
+    """The application's own code that makes prompts."""
+
+    async def __call__(self, messages: list[object], *, budget_tokens: int) -> object:
+        """The messages to send, as JSON values: made of the history before a call, within so many tokens,
+        overhead included. Raises whatever it likes."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """Keeps the summaries that assemblies made."""
+
+    async def log(self, scope: str, record: MemoryRecord) -> None:
+        """Keep one record under a scope. Whatever it raises fails the assembly."""
         ...
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from contextctl.budget import Limits, Rooms, rooms_for
+from contextctl.carried import NOTHING_YET, Carried
 from contextctl.ports import Measure
 from contextctl.routing import Routed
 from contextctl.ruler import Ruler
@@ -17,7 +18,7 @@ from contextctl.sections import Charges, Section, Situation, name_largest
 class Prepared:
     """What an assembly starts from.
 
-    ``before`` is T of the whole history; ``pinned_tokens`` are those of the pinned
+    ``before`` is T of the whole history as it is ``carried``; ``pinned_tokens`` are those of the pinned
     entries of each section.
     """
 
@@ -31,11 +32,19 @@ class Prepared:
     history_fingerprint: str
     sections: tuple[Section, ...]
     pinned_tokens: tuple[int, ...]
+    carried: Carried = NOTHING_YET
+    transcript_id: str | None = None
 
     @property
     def message_tokens(self) -> int:
         """M: the budget without the overhead; 0 or less where the overhead alone fills it."""
         return self.limits.budget_tokens - self.overhead.upper_tokens
+
+    @property
+    def recorded_upper_tokens(self) -> int:
+        """T of the whole recorded history, margin added: what it would be if nothing had been lost."""
+        live = sum(self.charges.upper(section.originals.values()) for section in self.sections)
+        return self.before.upper_tokens - live + self.charges.upper(self.routed.entries)
 
     @property
     def soft(self) -> bool:
@@ -70,7 +79,7 @@ class Prepared:
                 rule="CTX101",
                 hint="send fewer tools, raise budget_tokens, or choose a model with a larger window",
             )
-        pins = [entry for entry in self.routed.entries if entry.pinned]
+        pins = [e for section in self.sections for e in section.originals.values() if e.pinned]
         needed = self.charges.upper(pins)
         if needed <= usable:
             return

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from contextctl.budget import Rooms
+from contextctl.carried import placed
 from contextctl.entries import Entry
 from contextctl.messages import Message, visible_content
 from contextctl.outcome import AssembledContext, CompactionOutcome, Fate, SectionOutcome, Status
 from contextctl.ports import Measure
 from contextctl.preparation import Prepared
-from contextctl.sections import Charges, Section
+from contextctl.sections import Section
 
 
 def fingerprint(messages: Sequence[Message]) -> str:
@@ -42,19 +43,26 @@ def _stamped(entry: Entry, original: Entry | None) -> list[Message]:
 
 def _messages_of(section: Section, outcome: CompactionOutcome) -> list[Message]:
     """A section's messages in transcript order; a note stands where the first of its entries stood."""
-    placed: list[tuple[int, Message]] = []
+    stamped: list[tuple[int, Message]] = []
+    for entry in _left(section, outcome):
+        messages = _stamped(entry, section.originals.get(entry.id))
+        stamped += zip(entry.positions, messages, strict=True)
+    return [message for _, message in sorted(stamped, key=lambda item: item[0])]
+
+
+def _left(section: Section, outcome: CompactionOutcome) -> list[Entry]:
+    """The entries that stay, each with its places; a new note has those of the first it stands for."""
+    left: list[Entry] = []
     last = 0
     for entry in outcome.entries:
         original = section.originals.get(entry.id)
-        messages = _stamped(entry, original)
         if original is not None:
-            places: Sequence[int] = original.positions
+            entry = replace(entry, positions=original.positions)  # noqa: PLW2901
         else:
-            stood = [section.originals[i].positions[0] for i in entry.stands_for if i in section.originals]
-            places = [min(stood, default=last)] * len(messages)
-        placed += zip(places, messages, strict=True)
-        last = places[-1]
-    return [message for _, message in sorted(placed, key=lambda item: item[0])]
+            entry = placed(replace(entry, section=section.plan.name), section.originals, last)  # noqa: PLW2901
+        left.append(entry)
+        last = entry.positions[-1]
+    return left
 
 
 def _fates(section: Section, outcome: CompactionOutcome) -> dict[str, Fate]:
@@ -66,24 +74,32 @@ def _fates(section: Section, outcome: CompactionOutcome) -> dict[str, Fate]:
 
 
 def _section_outcome(
-    section: Section, outcome: CompactionOutcome, allotted: int, room: int, charges: Charges
+    prepared: Prepared,
+    section: Section,
+    outcome: CompactionOutcome,
+    whole: Mapping[str, Fate],
+    numbers: tuple[int, int],
 ) -> SectionOutcome:
-    fates = _fates(section, outcome)
+    """``whole`` are the fates of all recorded entries, ``numbers`` the section's allotment and room."""
+    fates = {entry.id: whole[entry.id] for entry in prepared.routed.of(section.plan.name)}
     ids = {fate: tuple(i for i, found in fates.items() if found is fate) for fate in Fate}
+    given = [(entry.id, entry.messages) for entry in section.originals.values()]
+    allotted, room = numbers
     return SectionOutcome(
         name=section.plan.name,
         share=str(section.plan.share),
         strategy=section.plan.compaction.strategy,
         allotted_tokens=allotted,
         room_tokens=room,
-        tokens_before=charges.tokens(section.originals.values()),
-        tokens_after=charges.tokens(outcome.entries),
-        entries=tuple(section.originals),
+        tokens_before=prepared.charges.tokens(section.originals.values()),
+        tokens_after=prepared.charges.tokens(outcome.entries),
+        entries=tuple(fates),
         kept=ids[Fate.KEPT],
         evicted=ids[Fate.EVICTED],
         summarised=ids[Fate.SUMMARISED],
         folded=ids[Fate.FOLDED],
         trimmed=ids[Fate.TRIMMED],
+        compacted=[(entry.id, entry.messages) for entry in outcome.entries] != given,
     )
 
 
@@ -92,14 +108,14 @@ def put_together(
 ) -> AssembledContext:
     """The prompt of these outcomes in plan order, counted afresh as a whole."""
     messages: list[Message] = []
-    fates: dict[str, Fate] = {}
-    notes: list[Entry] = []
+    live: dict[str, Fate] = {}
+    entries: list[Entry] = []
     for section, outcome in zip(sections, outcomes, strict=True):
         messages += _messages_of(section, outcome)
-        fates |= _fates(section, outcome)
-        notes += [
-            replace(e, section=section.plan.name) for e in outcome.entries if e.id not in section.originals
-        ]
+        live |= _fates(section, outcome)
+        entries += _left(section, outcome)
+    fates = prepared.carried.fates(live)
+    notes = [entry for entry in entries if entry.id not in fates]
     planned = [note for note in notes if note.planned_tokens is not None]
     unwritten = {note.id for note in planned}
     measure = prepared.ruler.prompt([message for message in messages if message.id not in unwritten])
@@ -115,13 +131,18 @@ def put_together(
         budget_tokens=prepared.limits.budget_tokens,
         status=status,
         sections=tuple(
-            _section_outcome(section, outcome, allotted, room, prepared.charges)
-            for section, outcome, allotted, room in zip(
-                sections, outcomes, rooms.allotted_tokens, rooms.room_tokens, strict=True
+            _section_outcome(prepared, section, outcome, fates, numbers)
+            for section, outcome, numbers in zip(
+                sections,
+                outcomes,
+                zip(rooms.allotted_tokens, rooms.room_tokens, strict=True),
+                strict=True,
             )
         ),
         fates=fates,
+        entries=tuple(entries),
         notes=tuple(notes),
+        made=frozenset(note.id for note in notes if note.id not in live),
         hypothetical=bool(planned),
         joint_tokens=prepared.joint_tokens,
         history_fingerprint=prepared.history_fingerprint,

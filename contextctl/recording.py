@@ -42,7 +42,7 @@ class Transcript:
     recording does not hold although the request did (``system``, ``tools``, ``reasoning``). ``skipped``
     counts records that could not be read; each of them has a finding. ``messages`` hold everything in order,
     what was superseded on the way included. ``requests`` are the calls as sent, where the format records
-    them, one a call.
+    them, one a call; ``records`` the JSON value of each message, where every message has one of its own.
     """
 
     path: str
@@ -56,6 +56,7 @@ class Transcript:
     skipped: int = 0
     compactions: tuple[RecordedCompaction, ...] = ()
     requests: tuple[RecordedRequest, ...] = ()
+    records: tuple[object, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def call_places(self) -> tuple[int, ...]:

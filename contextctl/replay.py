@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from contextctl.carried import IN_PROMPT
 from contextctl.findings import Finding, finding
 from contextctl.outcome import Fate
 from contextctl.recording import Transcript
@@ -15,32 +16,42 @@ Calls = Literal["end", "every", "last"] | int
 """Which assemblies an audit makes: of the end of the recording, of every recorded call, of the last one, or
 of the n-th (1-based)."""
 
-IN_PROMPT = frozenset({Fate.KEPT, Fate.TRIMMED})
 LOSSES = {
     Fate.EVICTED: ("CTX201", "evicted"),
     Fate.FOLDED: ("CTX207", "folded into a note"),
     Fate.TRIMMED: ("CTX208", "trimmed"),
     Fate.SUMMARISED: ("CTX209", "summarised"),
+    Fate.DROPPED: ("CTX211", "dropped by the application"),
 }
 """Fate -> the rule that tells of it, and how. One finding a section, whatever the number of calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One assembly to make: the 1-based recorded call (None: the end) and how many messages stand before."""
+    """One assembly to make: the 1-based recorded call (None: the end) and how many messages stand before.
+    One that is not ``told`` is made only for what it leaves to the next."""
 
     call: int | None
     messages: int
+    told: bool = True
 
 
-def moments_of(transcript: Transcript, calls: Calls) -> tuple[Moment, ...]:
-    """The assemblies to make of a recording; none where it has no such call."""
-    if calls == "end":
-        return (Moment(None, len(transcript.messages)),)
+def moments_of(transcript: Transcript, calls: Calls, *, carry: bool = False) -> tuple[Moment, ...]:
+    """The assemblies to make of a recording; none where it has no such call.
+
+    With carried history every call before the one that is asked for is made too, and not told.
+    """
     found = [Moment(call, before) for call, before in enumerate(transcript.call_places, 1)]
     if calls == "every":
         return tuple(found)
-    return tuple(found[-1:] if calls == "last" else found[calls - 1 : calls])
+    if calls == "end":
+        before, wanted = found, [Moment(None, len(transcript.messages))]
+    else:
+        index = len(found) - 1 if calls == "last" else calls - 1
+        before, wanted = found[: max(0, index)], found[index : index + 1] if index >= 0 else []
+    if not wanted or not carry:
+        return tuple(wanted)
+    return (*(replace(moment, told=False) for moment in before), *wanted)
 
 
 def told_once(

@@ -23,12 +23,14 @@ EXIT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """Which plan was audited: the path as shown, the digest of its content, and what ``--set`` changed."""
+    """Which plan was audited: the path as shown, the digest of its content, what ``--set`` changed, and
+    whether each call starts from the prompt of the one before."""
 
     name: str | None
     path: str
     digest: str
     set: tuple[str, ...] = ()
+    carry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class SectionRow:
     summarised: int | None
     folded: int | None
     trimmed: int | None
+    dropped: int | None = None
 
     @property
     def empty(self) -> bool:
@@ -93,7 +96,8 @@ class SectionRow:
     @property
     def lost(self) -> int:
         """Entries that are not in the prompt as they were."""
-        return sum((self.evicted or 0, self.summarised or 0, self.folded or 0, self.trimmed or 0))
+        fates = (self.evicted, self.summarised, self.folded, self.trimmed, self.dropped)
+        return sum(count or 0 for count in fates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,16 @@ class NoteRow:
     position: int
     tokens: int
     stands_for: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRow:
+    """A message that the application sends and the history does not have: its place in the prompt, its role
+    and its tokens."""
+
+    position: int
+    role: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +182,7 @@ class AssemblyRow:
     sections: tuple[SectionRow, ...]
     entries: tuple[EntryRow, ...]
     notes: tuple[NoteRow, ...] = ()
+    added: tuple[AddedRow, ...] = ()
     next_to_go: NextToGo | None = None
     lossless_budget_tokens: int | None = None
     hypothetical: bool = False

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contextctl.entries import Entry, text_of
-from contextctl.errors import ContextBudgetError
-from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status
+from contextctl.errors import AssemblerError, ContextBudgetError
+from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status, summaries_made
 from contextctl.outlook import lossless_budget, next_to_go
 from contextctl.plan import ContextPlan, SectionPlan
 from contextctl.ports import Exactness, ModelProvider, measuring
 from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
 from contextctl.report import (
+    AddedRow,
     AssemblyRow,
     BudgetRow,
     EntryRow,
@@ -94,7 +95,8 @@ def assembly_row(
     assembled = result if isinstance(result, AssembledContext) else None
     needs = [prepared.charges.upper(section.entries) for section in prepared.sections]
     rooms = prepared.rooms(needs=needs if plan.unused == "lend" else None)
-    untouched = assembled is not None and assembled.status == "fits"
+    by_plan = assembled.maker == "plan" if assembled else not isinstance(result, AssemblerError)
+    untouched = assembled is not None and assembled.status == "fits" and by_plan
     return AssemblyRow(
         call=None,
         status=result.status if isinstance(result, AssembledContext) else _error_status(result),
@@ -118,20 +120,20 @@ def assembly_row(
         ),
         entries=_entry_rows(prepared, assembled, show_text),
         notes=_note_rows(prepared, assembled) if assembled else (),
+        added=_added_rows(prepared, assembled) if assembled else (),
         next_to_go=next_to_go(plan, prepared) if untouched else None,
-        lossless_budget_tokens=lossless_budget(plan, prepared),
+        lossless_budget_tokens=lossless_budget(plan, prepared) if by_plan else None,
         hypothetical=assembled is not None and assembled.hypothetical,
-        messages_before=sum(len(entry.messages) for entry in prepared.routed.entries),
+        messages_before=sum(len(e.messages) for s in prepared.sections for e in s.originals.values()),
         messages_after=len(assembled.messages) if assembled else None,
         compacted_by=_compacted_by(assembled) if assembled else (),
-        summary_calls=sum(note.kind == "summary" for note in assembled.notes) if assembled else 0,
+        summary_calls=summaries_made(assembled) if assembled else 0,
     )
 
 
 def _compacted_by(assembled: AssembledContext) -> tuple[str, ...]:
-    """The strategies of the sections in which an entry is not as it was, in plan order."""
-    changed = (s.strategy for s in assembled.sections if len(s.kept) < len(s.entries))
-    return tuple(dict.fromkeys(changed))
+    """The strategies of the sections in which this assembly changed something, in plan order."""
+    return tuple(dict.fromkeys(s.strategy for s in assembled.sections if s.compacted))
 
 
 def _error_status(error: ContextBudgetError) -> Status:
@@ -152,12 +154,13 @@ def _section_row(
         room_tokens=room,
         tokens_before=prepared.charges.tokens(section.originals.values()),
         tokens_after=outcome.tokens_after if outcome else None,
-        entries=len(section.originals),
+        entries=len(prepared.routed.of(section.plan.name)),
         kept=len(outcome.kept) if outcome else None,
         evicted=len(outcome.evicted) if outcome else None,
         summarised=len(outcome.summarised) if outcome else None,
         folded=len(outcome.folded) if outcome else None,
         trimmed=len(outcome.trimmed) if outcome else None,
+        dropped=len(outcome.dropped) if outcome else None,
     )
 
 
@@ -169,6 +172,7 @@ def _entry_rows(
         if message.id is not None:
             positions.setdefault(message.id, position)
     plans = {section.plan.name: section.plan for section in prepared.sections}
+    maker = assembled.maker if assembled else "plan"
     rows = []
     for entry in prepared.routed.entries:
         fate = assembled.fates[entry.id] if assembled else None
@@ -182,7 +186,7 @@ def _entry_rows(
                 pinned=entry.pinned,
                 protected=entry.protected,
                 fate=fate,
-                rule=_rule(entry, fate, plans[entry.section], prepared),
+                rule=_rule(entry, fate, plans[entry.section], prepared, maker),
                 position=positions.get(entry.id) if fate in {Fate.KEPT, Fate.TRIMMED} else None,
                 text=text_of(entry)[:EXCERPT_CHARACTERS] if show_text else None,
             )
@@ -198,16 +202,27 @@ def _lines(entry: Entry) -> tuple[int | str, ...]:
     return tuple(lines)
 
 
-def _rule(entry: Entry, fate: Fate | None, plan: SectionPlan, prepared: Prepared) -> str | None:
-    """What decided an entry's fate: a lock, the section's strategy, or its ``max_entry_tokens``."""
+def _rule(entry: Entry, fate: Fate | None, plan: SectionPlan, prepared: Prepared, maker: str) -> str | None:
+    """What decided an entry's fate: a lock, the section's strategy, its ``max_entry_tokens``, or the
+    application."""
     if fate is None:
         return None
+    if maker == "application":
+        return maker if fate is not Fate.KEPT else None
     if fate is Fate.KEPT:
         return "pinned" if entry.pinned else "protected" if entry.protected else None
     most = plan.max_entry_tokens
     if fate is Fate.TRIMMED and most is not None and prepared.charges.measure(entry).upper_tokens > most:
         return "max_entry_tokens"
     return plan.compaction.strategy
+
+
+def _added_rows(prepared: Prepared, assembled: AssembledContext) -> tuple[AddedRow, ...]:
+    positions = {message.id: n for n, message in enumerate(assembled.messages, 1)}
+    return tuple(
+        AddedRow(positions[entry.id], entry.role, prepared.charges.measure(entry).tokens)
+        for entry in assembled.added
+    )
 
 
 def _note_rows(prepared: Prepared, assembled: AssembledContext) -> tuple[NoteRow, ...]:

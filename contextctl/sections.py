@@ -33,6 +33,20 @@ class Charges:
             return measure
         return self._ruler.entry(entry.messages)
 
+    def whole(self, entries: Sequence[Entry]) -> Measure:
+        """T of a prompt that holds these entries, its messages in transcript order."""
+        written = [entry for entry in entries if entry.planned_tokens is None]
+        messages = [
+            message
+            for _, message in sorted(
+                (pair for entry in written for pair in zip(entry.positions, entry.messages, strict=True)),
+                key=lambda pair: pair[0],
+            )
+        ]
+        measure = self._ruler.history(messages, map(self.measure, written))
+        planned = (self.measure(entry) for entry in entries if entry.planned_tokens is not None)
+        return measure + Measure.total(planned)
+
     def upper(self, entries: Iterable[Entry]) -> int:
         """Tokens of these entries with every margin added."""
         return sum(self.measure(entry).upper_tokens for entry in entries)
@@ -126,7 +140,7 @@ def trim(section: Section, charges: Charges, ruler: Ruler) -> Section:
         entries.append(smaller or entry)
         if smaller is not None:
             trimmed.append(entry.id)
-    return replace(section, entries=tuple(entries), trimmed=tuple(trimmed))
+    return replace(section, entries=tuple(entries), trimmed=(*section.trimmed, *trimmed))
 
 
 def name_largest(entries: Sequence[Entry], charges: Charges) -> tuple[list[Entry], str]:

@@ -89,8 +89,11 @@ def test_a_summary_is_asked_for_once_recorded_and_replayed_without_asking_to_the
     assert first.returncode == 0, first.stderr
     assert asked(work) == 1
     (row,) = [json.loads(line) for line in (work / "j.jsonl").read_bytes().splitlines()]
-    assert set(row) == {"key", "transcript", "section", "ids", "summariser", "instructions", "summary"}
-    assert row["summary"] == "They spoke of the harbour."
+    kept = {"key", "transcript", "call", "carry", "section", "ids", "summariser", "instructions"}
+    assert set(row) == kept | {"summary", "tokens"}
+    assert (row["summary"], row["call"], row["carry"]) == ("They spoke of the harbour.", None, False)
+    (note,) = json.loads(first.stdout)["transcripts"][0]["assemblies"][0]["notes"]
+    assert row["tokens"] == note["tokens"]
     outputs = {first.stdout, run(work, "-f", "json", live=True).stdout, run(work, "-f", "json").stdout}
     assert len(outputs) == 1
     assert asked(work) == 1
@@ -182,12 +185,12 @@ def test_a_run_killed_in_the_middle_and_started_again_asks_for_none_that_was_rec
 
 def request(text: str = "hello", section: str = "recent", instructions: str = "be brief") -> SummaryRequest:
     entries, _ = group([Message(role="user", content=text)])
-    return SummaryRequest(entries, section, instructions, 40)
+    return SummaryRequest(entries, section, instructions, 40, lambda text: len(text.split()))
 
 
 def test_the_key_is_of_content_section_summariser_and_instructions_and_nothing_else() -> None:
     key = key_of(request(), "small")
-    assert key == key_of(SummaryRequest(request().entries, "recent", "be brief", 99), "small")
+    assert key == key_of(SummaryRequest(request().entries, "recent", "be brief", 99, len), "small")
     others = [
         key_of(request("hallo"), "small"),
         key_of(request(section="facts"), "small"),
@@ -209,19 +212,31 @@ def test_one_key_is_asked_for_once_a_run_and_recorded_before_it_is_used() -> Non
         order.append("recorded")
 
     journal = JournalSummariser([], summariser="live", live=Live(), record=record)
-    journal.begin("t")
+    journal.begin("t", None, carry=False)
     answers = [asyncio.run(journal.summarise(request())).text for _ in range(3)]
     assert answers == ["gist"] * 3
     assert order == ["asked", "recorded"]
     assert journal.unconsumed() == ()
 
 
-def test_a_row_of_a_conversation_that_was_not_audited_is_not_unconsumed() -> None:
-    row = JournalRow(key_of(request(), "s"), "other", "recent", ("m1",), "s", "be brief", "gist")
+def test_only_a_row_whose_conversation_and_call_were_audited_in_the_same_mode_is_unconsumed() -> None:
+    row = JournalRow(
+        key=key_of(request(), "s"),
+        transcript="other",
+        call=3,
+        carry=True,
+        section="recent",
+        ids=("m1",),
+        summariser="s",
+        instructions="be brief",
+        summary="gist",
+        tokens=1,
+    )
     journal = JournalSummariser([row])
-    journal.begin("t")
-    assert journal.unconsumed() == ()
-    journal.begin("other")
+    for transcript, call, carry in [("t", 3, True), ("other", None, True), ("other", 3, False)]:
+        journal.begin(transcript, call, carry=carry)
+        assert journal.unconsumed() == ()
+    journal.begin("other", 3, carry=True)
     assert journal.unconsumed() == (row,)
 
 

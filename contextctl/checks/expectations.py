@@ -9,9 +9,12 @@ from fractions import Fraction
 from contextctl.entries import Entry
 from contextctl.findings import Finding, Severity, finding
 from contextctl.messages import Message
-from contextctl.outcome import AssembledContext, Fate
+from contextctl.outcome import AssembledContext, Fate, summaries_made
 from contextctl.plan import ContextPlan, EntryMatcher, Expectation
 from contextctl.routing import accepted_positions
+
+LOST = frozenset({Fate.EVICTED, Fate.DROPPED})
+"""Fates of entries of which nothing is left in the prompt, by the plan's doing or the application's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def _failure(expectation: Expectation, tested: Tested) -> str | None:
         case Expectation(keeps=EntryMatcher() as matcher):
             return _keeps_failure(matcher, tested)
         case Expectation(max_evicted_fraction=most) if most is not None:
-            gone = sum(tested.charges[i] for i, fate in assembled.fates.items() if fate is Fate.EVICTED)
+            gone = sum(tested.charges[i] for i, fate in assembled.fates.items() if fate in LOST)
             fraction = Fraction(gone, tested.tokens_before) if tested.tokens_before else Fraction(0)
             if fraction > Fraction(most):
                 return f"{float(fraction):.4g} of the tokens are evicted; at most {most} may be"
@@ -74,7 +77,7 @@ def _failure(expectation: Expectation, tested: Tested) -> str | None:
             if kept < least:
                 return f"{kept} entries with a user message are kept; at least {least} must be"
         case Expectation(max_summaries=most_summaries) if most_summaries is not None:
-            made = sum(note.kind == "summary" for note in assembled.notes)
+            made = summaries_made(assembled)
             if made > most_summaries:
                 return f"{made} summaries were made; at most {most_summaries} may be"
         case Expectation(min_headroom_tokens=least) if least is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextctl.budget import share_that_keeps
-from contextctl.entries import Entry
+from contextctl.entries import Entry, Irregularity, Remark, group
 from contextctl.errors import Location
 from contextctl.findings import Finding, Severity, finding
 from contextctl.outcome import AssembledContext, SectionOutcome
@@ -37,6 +38,8 @@ def loss_findings(assembled: AssembledContext, ledger: Ledger) -> list[Finding]:
         found += _lost(section, section.folded, "CTX207", "folded into a note", ledger)
         found += _lost(section, section.summarised, "CTX209", "summarised", ledger)
         found += _lost(section, section.trimmed, "CTX208", "trimmed", ledger)
+        found += _lost(section, section.dropped, "CTX211", "dropped by the application", ledger)
+        found += _lost_pins(assembled, section, ledger)
         found += _impossible(section, ledger)
         found += _starved(section, assembled.sections, ledger)
     return found
@@ -58,6 +61,57 @@ def _lost(section: SectionOutcome, ids: Sequence[str], code: str, how: str, ledg
             section=section.name,
         )
     ]
+
+
+def _lost_pins(assembled: AssembledContext, section: SectionOutcome, ledger: Ledger) -> list[Finding]:
+    """Pinned entries that are not in the prompt as they were; only an application's own code loses any."""
+    lost = [i for i in (*section.dropped, *section.trimmed) if ledger.entries[i].pinned]
+    if not lost or assembled.maker == "plan":
+        return []
+    noun = "pinned entry is" if len(lost) == 1 else "pinned entries are"
+    return [
+        finding(
+            "CTX210",
+            f"{section.name}: {len(lost):,} {noun} not sent as recorded, {ledger.tokens(lost):,} tokens",
+            location=ledger.entries[lost[0]].messages[0].location,
+            hint="the application drops what the plan pins: keep it, or unpin it",
+            section=section.name,
+            entry=lost[0],
+        )
+    ]
+
+
+def broken_pair_findings(assembled: AssembledContext, recorded: Iterable[Remark]) -> list[Finding]:
+    """Calls without a result, and results without a call, that the recording did not have."""
+    known = Counter((remark.irregularity, remark.name) for remark in recorded)
+    _, remarks = group(assembled.messages)
+    found: list[Finding] = []
+    for remark in remarks:
+        key = (remark.irregularity, remark.name)
+        if remark.irregularity not in BROKEN:
+            continue
+        known[key] -= 1
+        if known[key] >= 0:
+            continue
+        message = assembled.messages[remark.position - 1]
+        found.append(
+            finding(
+                "CTX202",
+                f"{BROKEN[remark.irregularity].format(name=remark.name)} in the prompt",
+                location=message.location,
+                hint="a call and all its results are kept or dropped together",
+                section=message.section,
+            )
+        )
+    return found
+
+
+BROKEN = {
+    Irregularity.ORPHAN_RESULT: "the result of call {name!r} has no call before it",
+    Irregularity.DUPLICATE_RESULT: "call {name!r} has two results",
+    Irregularity.UNANSWERED_CALL: "call {name!r} has no result",
+}
+"""What a prompt may not have unless the recording has it."""
 
 
 def _impossible(section: SectionOutcome, ledger: Ledger) -> list[Finding]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextctl.cli import options
+from contextctl.cli.engine import Chosen, Making, engine_for
 from contextctl.cli.streams import (
     carries_blocks,
     is_terminal,
@@ -24,25 +25,8 @@ from contextctl.findings import Severity
 from contextctl.reports import RenderOptions, render
 
 if TYPE_CHECKING:
-    from contextctl.plan import ContextPlan
-    from contextctl.ports import ModelProvider
-    from contextctl.recording import Transcript
     from contextctl.replay import Calls
     from contextctl.report import AuditReport
-
-DEFAULT_MODEL = "gpt-4o"
-"""What is assumed, with a warning, where neither option, plan nor recording names a model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the options say of model and budget; they come before the plan."""
-
-    model: str | None
-    window: int | None
-    budget: int | None
-    reserve: int | None
-    tokenizer: str | None
 
 
 def audit_command(
@@ -74,6 +58,9 @@ def audit_command(
     strategy: options.Strategies = None,
     journal: options.Journal = None,
     summariser: options.SummariserOption = None,
+    memory: options.Memory = None,
+    scope: options.Scope = None,
+    assembler: options.Assembler = None,
     transcript_format: options.TranscriptFormat = None,
     format: options.Format = "text",
     output: options.Output = None,
@@ -93,40 +80,33 @@ def audit_command(
     Exit codes: 0 fits, 1 findings, 2 usage, 3 an input could not be used, 70 a bug.
     """
     from contextctl.auditor import audit_async
-    from contextctl.cli.journal import followed, open_journal, unconsumed_findings
-    from contextctl.loading.own_code import load_strategies
     from contextctl.loading.transcript_files import iter_transcripts
     from contextctl.reports.events import render_events
-    from contextctl.strategies.summarise_span import SummariseSpan
-    from contextctl.summarisers.planned import PlannedSummariser
 
     plan_name, names = _split(arguments or [], plan, files_from)
     files = options.output_files(output, format)
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
     calls = _calls(every_call, at)
-    chosen = Chosen(model, window, budget, reserve, tokenizer)
-    own = load_strategies(strategy or [])
-    loaded, changed = _plan(plan_name, chosen, own)
-    provider = _provider(loaded, chosen)
-    recorded = open_journal(journal, summariser)
-    span = SummariseSpan(summariser=recorded or PlannedSummariser())
+    engine = engine_for(
+        plan_name,
+        Chosen(model, window, budget, reserve, tokenizer),
+        Making(tuple(strategy or ()), journal, summariser, memory, scope, assembler),
+    )
     stdin = sys.stdin.buffer.read() if "-" in names else None
     report = asyncio.run(
         audit_async(
-            loaded,
-            followed(recorded, iter_transcripts(names, format=transcript_format, stdin=stdin)),
-            provider,
-            strategies={"summarise-span": span, **own},
+            engine.plan,
+            iter_transcripts(names, format=transcript_format, stdin=stdin),
+            engine.provider,
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,
             show_text=show_text,
             calls=calls,
+            **engine.keywords,
         )
     )
-    report = _with_changes(report, changed)
-    if recorded is not None:
-        report = replace(report, findings=(*report.findings, *unconsumed_findings(recorded, journal or "")))
+    report = replace(report, plan=replace(report.plan, set=engine.changed))
     verbosity = -1 if quiet else int(verbose)
     texts = [(file.path, render(report, file.format, RenderOptions(verbosity=verbosity))) for file in files]
     if events is not None:
@@ -178,52 +158,6 @@ def _split(arguments: Sequence[str], plan: str | None, files_from: str | None) -
             f"{more[0]} is a plan, not a transcript", hint="an audit takes one plan, named first"
         )
     return plan or options.DEFAULT_PLAN, names
-
-
-def _plan(name: str, chosen: Chosen, strategies: Iterable[str]) -> tuple[ContextPlan, tuple[str, ...]]:
-    """The plan as the options change it, and the changes as text."""
-    from contextctl.loading.plan_file import load_plan
-
-    plan = load_plan(name, strategies=strategies)
-    update: dict[str, object] = {}
-    if chosen.budget is not None:
-        update["budget_tokens"] = chosen.budget
-    if chosen.reserve is not None:
-        update["reserve_output_tokens"] = chosen.reserve
-    changed = tuple(f"{key}={value}" for key, value in update.items())
-    if chosen.window is not None:
-        changed += (f"window={chosen.window}",)
-    return plan.model_copy(update=update), changed
-
-
-def _provider(plan: ContextPlan, chosen: Chosen) -> ModelProvider | Callable[[Transcript], ModelProvider]:
-    """One provider for all, or a chooser by the recording's own model."""
-    from contextctl.providers.offline import offline_provider
-
-    def provider(name: str, warnings: tuple[tuple[str, str], ...] = ()) -> ModelProvider:
-        return offline_provider(
-            name,
-            window_tokens=chosen.window,
-            tokenizer=chosen.tokenizer,
-            overrides=plan.models,
-            warnings=warnings,
-        )
-
-    named = chosen.model or plan.model
-    if named is not None:
-        return provider(named)
-
-    def choose(transcript: Transcript) -> ModelProvider:
-        if transcript.model is not None:
-            return provider(transcript.model)
-        said = f"neither option, plan nor recording names a model: {DEFAULT_MODEL} is assumed (--model)"
-        return provider(DEFAULT_MODEL, (("CTX408", said),))
-
-    return choose
-
-
-def _with_changes(report: AuditReport, changed: tuple[str, ...]) -> AuditReport:
-    return replace(report, plan=replace(report.plan, set=changed))
 
 
 def _screen(color: options.Color, verbosity: int) -> RenderOptions:

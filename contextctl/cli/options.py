@@ -115,6 +115,23 @@ SummariserOption = Annotated[
         help="Who writes summaries that the journal lacks: a command, the span on its standard input.",
     ),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="FILE", help="Write each summary here: SQLite, or JSON lines for *.jsonl."
+    ),
+]
+Scope = Annotated[
+    str | None, typer.Option("--scope", metavar="NAME", help="What the memory keeps the summaries under.")
+]
+Assembler = Annotated[
+    str | None,
+    typer.Option(
+        "--assembler",
+        metavar="plan|MODULE:FUNCTION|command:ARGV",
+        help="Who makes the prompts: the plan, or the application's own code.",
+    ),
+]
 TranscriptFormat = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,9 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from contextctl.errors import ContextctlError, Location, native_name
 from contextctl.summarisers.journal import JournalRow
@@ -43,17 +45,29 @@ def read_journal(path: str) -> tuple[list[JournalRow], str | None]:
     return rows, None
 
 
+class _RowShape(BaseModel):
+    """A row as it stands in a file; rows of before calls were kept have neither call, carry nor tokens."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+    key: str
+    transcript: str
+    call: int | None = None
+    carry: bool = False
+    section: str
+    ids: Annotated[list[str], Field(min_length=1)]
+    summariser: str
+    instructions: str
+    summary: str
+    tokens: int = 0
+
+
 def _row(line: bytes) -> JournalRow | None:
-    names = ("key", "transcript", "section", "summariser", "instructions", "summary")
     try:
-        value = json.loads(line)
-        texts = {name: value[name] for name in names}
-        ids = value["ids"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        shape = _RowShape.model_validate_json(line)
+    except ValueError:
         return None
-    if not all(isinstance(item, str) for item in (*texts.values(), *ids)):
-        return None
-    return JournalRow(ids=tuple(ids), **texts)
+    return JournalRow(**{**shape.model_dump(), "ids": tuple(shape.ids)})
 
 
 def append_row(path: str, row: JournalRow) -> None:

@@ -253,8 +253,6 @@ def _schema_problem(detail: Any, path: KeyPath, wanted: str | None, document: Ya
     place = document.place(path)
     if kind == "missing":
         return Problem("CTX005", f"the key `{wanted}` is missing", place)
-    if key == "carry" and given is True:
-        return Problem("CTX005", "`carry: true` is not in this version", place, "leave it out")
     if isinstance(given, Ambiguous):
         return _ambiguous_problem(key, given, kind, place)
     return Problem("CTX005", f"`{key}`: {_said(detail)}", place, _number_hint(kind, given))

@@ -10,6 +10,7 @@ from typing import Any
 from contextctl.findings import Finding
 from contextctl.outcome import Fate
 from contextctl.report import (
+    AddedRow,
     AssemblyRow,
     AuditReport,
     BudgetRow,
@@ -72,9 +73,10 @@ def _assembly(row: AssemblyRow) -> str:
     sections = line([section_facts(section) for section in row.sections])
     entries = _listed([line(entry_facts(entry)) for entry in row.entries], " " * 10)
     notes = line([note_facts(note) for note in row.notes])
+    added = line([added_facts(message) for message in row.added])
     return (
         f'{head},\n        "sections": {sections},\n        "entries": {entries},\n'
-        f'        "notes": {notes}, "added": []}}'
+        f'        "notes": {notes}, "added": {added}}}'
     )
 
 
@@ -92,7 +94,13 @@ def tool_facts(report: AuditReport) -> dict[str, Any]:
 def plan_facts(report: AuditReport) -> dict[str, Any]:
     """Which plan, and what the command line changed of it."""
     plan = report.plan
-    return {"name": plan.name, "path": plan.path, "digest": plan.digest, "set": list(plan.set)}
+    return {
+        "name": plan.name,
+        "path": plan.path,
+        "digest": plan.digest,
+        "set": list(plan.set),
+        "carry": plan.carry,
+    }
 
 
 def exit_facts(report: AuditReport) -> dict[str, Any]:
@@ -227,7 +235,7 @@ def section_facts(row: SectionRow) -> dict[str, Any]:
         "summarised": row.summarised,
         "folded": row.folded,
         "trimmed": row.trimmed,
-        "dropped": None if row.kept is None else 0,
+        "dropped": row.dropped,
         "superseded": None if row.kept is None else 0,
         "empty": row.empty,
     }
@@ -251,6 +259,11 @@ def entry_facts(row: EntryRow) -> dict[str, Any]:
         "carried_tokens": row.carried_tokens,
     }
     return facts if row.text is None else {**facts, "text": row.text}
+
+
+def added_facts(row: AddedRow) -> dict[str, Any]:
+    """A message that only the application has."""
+    return {"position": row.position, "role": row.role, "tokens": row.tokens}
 
 
 def note_facts(row: NoteRow) -> dict[str, Any]:

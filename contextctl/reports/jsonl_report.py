@@ -51,6 +51,8 @@ def _transcript_records(transcript: TranscriptReport) -> Iterator[dict[str, Any]
             yield {"record": "entry", **where, **facts.entry_facts(entry)}
         for note in row.notes:
             yield {"record": "note", **where, **facts.note_facts(note)}
+        for message in row.added:
+            yield {"record": "added", **where, **facts.added_facts(message)}
     for finding in transcript.findings:
         whose = {"transcript_path": transcript.path, "transcript": transcript.id}
         yield {"record": "finding", **whose, **facts.finding_facts(finding)}

@@ -41,7 +41,7 @@ def report_schema() -> dict[str, Any]:
         **_object(
             schema_version={"const": 1},
             tool=_object(name=TEXT, version=TEXT),
-            plan=_object(name=_or_null(TEXT), path=TEXT, digest=TEXT, set=_list(TEXT)),
+            plan=_object(name=_or_null(TEXT), path=TEXT, digest=TEXT, set=_list(TEXT), carry=FLAG),
             assembler=TEXT,
             model=_or_null(_model()),
             budget=_or_null(_budget()),
@@ -142,7 +142,7 @@ def _assembly() -> dict[str, Any]:
         sections=_list(_section()),
         entries=_list(_entry()),
         notes=_list(_object(section=TEXT, kind=TEXT, position=COUNT, tokens=COUNT, stands_for=_list(TEXT))),
-        added=_list({}),
+        added=_list(_object(position=COUNT, role=TEXT, tokens=COUNT)),
     )
 
 

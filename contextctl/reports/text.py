@@ -29,7 +29,7 @@ VERDICTS: dict[Status, tuple[str, str]] = {
 """Status -> what it is called, and its colour."""
 
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208", "CTX209"})
+LOSS_CODES = frozenset({"CTX201", "CTX207", "CTX208", "CTX209", "CTX211"})
 MOST_ROWS = 20
 """Transcripts shown in a run of many, worst first, unless every one is asked for."""
 
@@ -208,8 +208,7 @@ class _Screen:
         parts.append(f"overhead {number(budget.overhead_tokens)}")
         parts.append(f"messages may use {number(budget.message_budget_tokens)}")
         changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
-        plan = report.plan.name or report.plan.path
-        used = f"{model.name} ({model.tokenizer}, {model.exactness}), plan {plan}{changed}"
+        used = f"{model.name} ({model.tokenizer}, {model.exactness}), {_plan_of(report)}{changed}"
         return [said((", ".join(parts), "dim")), said((used, "dim"))]
 
     def sections(self, row: AssemblyRow) -> list[Text]:
@@ -320,8 +319,7 @@ class _Screen:
         if not report.transcripts:
             return [said(("NOTHING AUDITED", "bold red"))]
         before = sorted(row.tokens_before for row in report.assemblies)
-        plan = report.plan.name or report.plan.path
-        lines = [said(self._tally(report), f"  plan {plan}")]
+        lines = [said(self._tally(report), f"  {_plan_of(report)}")]
         if self.options.verbosity < 0:
             return lines
         if before:
@@ -438,3 +436,10 @@ def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
     headroom = min(row.headroom_tokens or 0 for row in transcript.assemblies)
     worst = (1, -missing) if missing else (2, -lost) if lost else (3, headroom)
     return (*worst, transcript.path, transcript.id)
+
+
+def _plan_of(report: AuditReport) -> str:
+    """The plan, who makes the prompts where it is not the plan, and what each call starts from."""
+    by = "" if report.assembler == "plan" else f", assembler {report.assembler}"
+    history = "carried" if report.plan.carry else "whole"
+    return f"plan {report.plan.name or report.plan.path}{by}, {history} history"

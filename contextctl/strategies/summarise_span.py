@@ -14,7 +14,16 @@ from contextctl.entries import Entry, summary_entry, text_of
 from contextctl.errors import SummaryUnusableError
 from contextctl.messages import Message
 from contextctl.outcome import CompactionOutcome
-from contextctl.ports import CompletionProvider, Count, Fits, Summariser, Summary, SummaryRequest
+from contextctl.ports import (
+    CompletionProvider,
+    Count,
+    Fits,
+    ModelProvider,
+    Summariser,
+    Summary,
+    SummaryRequest,
+    measuring,
+)
 from contextctl.strategies.cuts import with_stand_in
 
 INSTRUCTIONS = (
@@ -39,6 +48,35 @@ class SpanParameters(BaseModel):
         None, gt=0, description="Tokens of the summary at most, framing included."
     )
     instructions: str = Field(INSTRUCTIONS, min_length=1, description="What the summariser is told.")
+    summariser: str | None = Field(
+        None, min_length=1, description="The model that makes it; what it reads must fit its window."
+    )
+
+
+def messages_for(request: SummaryRequest) -> list[Message]:
+    """What a model is sent to have a span summarised: the instructions, and the span as one text."""
+    said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
+    return [Message(role="system", content=request.instructions), Message(role="user", content=said)]
+
+
+def require_readable(request: SummaryRequest, reader: ModelProvider, name: str) -> None:
+    """Raise :class:`~contextctl.errors.SummaryUnusableError` where instructions, span and summary together
+    are more than the window of the model that reads them, or its input cap is less than the first two."""
+    measured = measuring(reader)
+    messages = messages_for(request)
+    tokens = measured.measure_prompt(messages).upper_tokens if measured else reader.count_tokens(messages)
+    window, cap = reader.context_window_tokens, getattr(reader, "max_input_tokens", None)
+    room = min(
+        (window - request.max_summary_tokens) if window is not None else tokens,
+        cap if cap is not None else tokens,
+    )
+    if tokens > room:
+        raise SummaryUnusableError(
+            f"the span to be summarised has {tokens:,} tokens with its instructions; {name} can read "
+            f"{max(0, room):,} beside a summary of {request.max_summary_tokens:,}",
+            rule="CTX306",
+            hint="name a summariser with a larger window, or let the section be compacted earlier",
+        )
 
 
 @dataclass(frozen=True)
@@ -51,8 +89,7 @@ class CompletionSummariser:
 
     async def summarise(self, request: SummaryRequest) -> Summary:
         """One call of the model; cancellation passes through."""
-        said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
-        messages = [Message(role="system", content=request.instructions), Message(role="user", content=said)]
+        messages = messages_for(request)
         try:
             async with asyncio.timeout(self.timeout_seconds):
                 text, finish_reason = await self.provider.complete(
@@ -76,8 +113,9 @@ class SummariseSpan:
     ``max_summary_tokens`` are set aside for it before any is made. Where no span is enough, all of them are
     summarised; a span that is no larger than what is set aside is left alone. The summary stands where the
     span began. ``provider`` is the caller's own and is asked for
-    ``model``; a ``summariser`` takes its place. A summary that is empty, failed, late, cut off or larger than
-    allowed is never used.
+    ``model``; a ``summariser`` takes its place. Where a plan names the ``summariser``'s model, ``models`` is
+    asked for it, and no span is given to it that it cannot read. A summary that is empty, failed, late, cut
+    off or larger than allowed is never used.
     """
 
     provider: CompletionProvider | None = None
@@ -85,6 +123,8 @@ class SummariseSpan:
     timeout_seconds: float = 60
     summariser: Summariser | None = None
     parameters: SpanParameters = field(default_factory=SpanParameters)
+    models: Callable[[str], ModelProvider] | None = None
+    reader: ModelProvider | None = None
 
     @property
     def keep_first(self) -> int:
@@ -97,8 +137,17 @@ class SummariseSpan:
         return self.parameters.keep_recent
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Self:
-        """The same, with what a plan sets; raises pydantic's ``ValidationError`` for what it may not."""
-        return replace(self, parameters=SpanParameters.model_validate(dict(parameters)))
+        """The same, with what a plan sets.
+
+        Raises pydantic's ``ValidationError`` for what it may not, ``ValueError`` where it names a summariser
+        and there are no ``models``, :class:`~contextctl.errors.CapabilityError` where they do not have it.
+        """
+        made = SpanParameters.model_validate(dict(parameters))
+        if made.summariser is None:
+            return replace(self, parameters=made)
+        if self.models is None:
+            raise ValueError("the plan names a summariser: give SummariseSpan `models`, to look it up")
+        return replace(self, parameters=made, reader=self.models(made.summariser))
 
     async def compact(
         self,
@@ -143,19 +192,30 @@ class SummariseSpan:
                 raise SummaryUnusableError("nobody was named to make the summary", rule="CTX301")
             summariser = CompletionSummariser(self.provider, self.model, self.timeout_seconds)
         first = span[0]
-        request = SummaryRequest(tuple(span), first.section, self.parameters.instructions, most)
-        made = await summariser.summarise(request)
-        entry = summary_entry(
-            made.text or "",
-            id=f"{first.id}+" if first.is_stand_in else f"summary:{first.section}:{first.id}",
+
+        def summary(text: str) -> Entry:
+            return summary_entry(
+                text,
+                id=f"{first.id}+" if first.is_stand_in else f"summary:{first.section}:{first.id}",
+                section=first.section,
+                role=role,
+                stands_for=[entry_id for one in span for entry_id in (one.id, *one.stands_for)],
+            )
+
+        request = SummaryRequest(
+            entries=tuple(span),
             section=first.section,
-            role=role,
-            stands_for=[entry_id for one in span for entry_id in (one.id, *one.stands_for)],
+            instructions=self.parameters.instructions,
+            max_summary_tokens=most,
+            count=lambda text: count((summary(text),)),
         )
+        if self.reader is not None:
+            require_readable(request, self.reader, self.parameters.summariser or "")
+        made = await summariser.summarise(request)
         if made.text is None:
-            return replace(entry, planned_tokens=most)
-        _require_usable(made.text, count((entry,)), most)
-        return entry
+            return replace(summary(""), planned_tokens=most)
+        request.require_usable(made.text)
+        return summary(made.text)
 
 
 def _enough(entries: Sequence[Entry], gone: Sequence[Entry], spare_tokens: int, fits: Fits | None) -> bool:
@@ -165,11 +225,3 @@ def _enough(entries: Sequence[Entry], gone: Sequence[Entry], spare_tokens: int, 
     ids = {entry.id for entry in gone}
     summary = summary_entry("", id="", section="", role="user", stands_for=())
     return fits([summary, *(entry for entry in entries if entry.id not in ids)])
-
-
-def _require_usable(text: str, tokens: int, most: int) -> None:
-    if not text.strip():
-        raise SummaryUnusableError("the summary is empty", rule="CTX304")
-    if tokens > most:
-        message = f"the summary has {tokens:,} tokens; {most:,} were set aside for it"
-        raise SummaryUnusableError(message, rule="CTX304")

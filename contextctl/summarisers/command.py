@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contextctl.commands import CommandError, run_command
 from contextctl.entries import text_of
 from contextctl.errors import SummaryUnusableError
 from contextctl.ports import Summary, SummaryRequest
@@ -29,24 +29,8 @@ class CommandSummariser:
         """
         said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
         data = f"{request.instructions}\n\n{said}\n".encode("utf-8", "replace")
-        pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(*self.argv, stdin=pipe, stdout=pipe, stderr=None)
-        except OSError as error:
-            reason = error.strerror or "unknown reason"
-            message = f"the summariser {self.argv[0]!r} cannot be started: {reason}"
-            raise SummaryUnusableError(message, rule="CTX304") from error
-        try:
-            async with asyncio.timeout(self.timeout_seconds):
-                printed, _ = await process.communicate(data)
-        except TimeoutError as error:
-            limit = f"{self.timeout_seconds:g} seconds"
-            raise SummaryUnusableError(f"no summary came within {limit}", rule="CTX304") from error
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
-            message = f"the summariser {self.argv[0]!r} ended with {process.returncode}"
-            raise SummaryUnusableError(message, rule="CTX304")
+            printed = await run_command(self.argv, data, self.timeout_seconds)
+        except CommandError as error:
+            raise SummaryUnusableError(f"the summariser {error.message}", rule="CTX304") from (error.__cause__ or error)
         return Summary(printed.decode("utf-8", "replace").strip())

@@ -29,10 +29,11 @@ _SHAPE_HINT = "a message of OpenAI chat has a role, and content as text, a list 
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """A message, or None where there is none to be had, and what is wrong with its record."""
+    """A message, or None where there is none to be had, what is wrong with its record, and the record."""
 
     message: Message | None
     findings: tuple[Finding, ...] = ()
+    record: object = None
 
 
 class _Malformed(Exception):
@@ -51,14 +52,14 @@ def message_from_json(value: object, location: Location) -> MessageReading:
         wrong = finding("CTX011", f"{error}; the record was not read", location=location, hint=_SHAPE_HINT)
         return MessageReading(None, (wrong,))
     if message.role in KNOWN_ROLES:
-        return MessageReading(message)
+        return MessageReading(message, record=value)
     unknown = finding(
         "CTX015",
         f"unknown role '{_shortened(message.role)}'; the message was kept as it is",
         location=location,
         hint=f"the roles are {', '.join(sorted(KNOWN_ROLES))}",
     )
-    return MessageReading(message, (unknown,))
+    return MessageReading(message, (unknown,), value)
 
 
 def _shortened(name: str) -> str:

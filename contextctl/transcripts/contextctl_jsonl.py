@@ -56,7 +56,7 @@ def own_message_from_json(value: object, location: Location) -> MessageReading:
             findings.append(_wrong_field(name, expected, value[name], location))
         elif name != "usage":
             fields[name] = field
-    return MessageReading(reading.message.model_copy(update=fields), tuple(findings))
+    return MessageReading(reading.message.model_copy(update=fields), tuple(findings), value)
 
 
 def _name(value: object) -> str | None:

@@ -30,6 +30,7 @@ class Draft:
     model: str | None = None
     settings: RequestSettings = field(default_factory=RequestSettings)
     messages: list[Message] = field(default_factory=list)
+    records: list[object] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     skipped: int = 0
     lacks: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class Draft:
             self.skipped += 1
         else:
             self.messages.append(reading.message)
+            self.records.append(reading.record)
 
     def report(self, message: str, location: Location, *, skipped: int = 0) -> None:
         """Note a fault in the shape of a record."""
@@ -206,6 +208,7 @@ def transcripts_from(
             skipped=draft.skipped,
             compactions=tuple(draft.compactions),
             requests=tuple(draft.requests),
+            records=tuple(draft.records) if len(draft.records) == len(draft.messages) else (),
         )
         for draft, name in zip(drafts, names, strict=True)
     )

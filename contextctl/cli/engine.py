@@ -1,0 +1,148 @@
+"""What the options say of plan, model, strategies, summaries, memory and assembler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from contextctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from contextctl.plan import ContextPlan
+    from contextctl.ports import ModelProvider
+    from contextctl.recording import Transcript
+
+DEFAULT_MODEL = "gpt-4o"
+"""What is assumed, with a warning, where neither option, plan nor recording names a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the options say of model and budget; they come before the plan."""
+
+    model: str | None
+    window: int | None
+    budget: int | None
+    reserve: int | None
+    tokenizer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What the options say of how prompts are made."""
+
+    strategies: tuple[str, ...]
+    journal: str | None
+    summariser: str | None
+    memory: str | None
+    scope: str | None
+    assembler: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A plan as the options change it (``changed`` as text), what counts for it, and the keywords of an
+    audit that say how prompts are made."""
+
+    plan: ContextPlan
+    changed: tuple[str, ...]
+    provider: ModelProvider | Callable[[Transcript], ModelProvider]
+    keywords: dict[str, Any]
+
+
+def engine_for(plan_name: str, chosen: Chosen, making: Making) -> Engine:
+    """Load and build everything that the options name.
+
+    Raises :class:`~contextctl.errors.UsageError`, and what loading a plan, model, journal or strategy raises.
+    """
+    from contextctl.cli.journal import open_journal
+    from contextctl.loading.own_code import installed_strategies, load_assembler, load_strategies
+    from contextctl.stores import open_memory
+    from contextctl.strategies import build_strategy
+    from contextctl.strategies.summarise_span import SummariseSpan
+    from contextctl.summarisers.planned import PlannedSummariser
+
+    _check(making)
+    given = load_strategies(making.strategies)
+    installed = installed_strategies()
+    plan, changed = _plan(plan_name, chosen, {*given, *installed})
+    named = {section.compaction.strategy for section in plan.sections}
+    own = {name: load() for name, load in installed.items() if name in named} | given
+    provider = _providers(plan, chosen)
+    journal = open_journal(making.journal, making.summariser)
+    span = SummariseSpan(summariser=journal or PlannedSummariser(), models=provider)
+    strategies = {"summarise-span": span, **own}
+    for section in plan.sections:
+        build_strategy(section.compaction, strategies)
+    keywords: dict[str, Any] = {"strategies": strategies, "journal": journal, "scope": making.scope}
+    if making.memory is not None:
+        keywords["memory"] = open_memory(making.memory)
+    if making.assembler not in (None, "plan"):
+        keywords |= {"assembler": load_assembler(making.assembler), "assembler_name": making.assembler}
+    return Engine(plan, changed, _provider(plan, chosen, provider), keywords)
+
+
+def _check(making: Making) -> None:
+    if (making.memory is None) != (making.scope is None):
+        raise UsageError(
+            "--memory FILE and --scope NAME go together",
+            hint="a scope tells the summaries of one run, user or project from others in the same memory",
+        )
+    if making.assembler == "recorded":
+        raise UsageError(
+            "--assembler recorded is not in this version",
+            hint="plan, MODULE:FUNCTION or command:PROGRAM ARGUMENT...",
+        )
+
+
+def _plan(name: str, chosen: Chosen, strategies: set[str]) -> tuple[ContextPlan, tuple[str, ...]]:
+    """The plan as the options change it, and the changes as text."""
+    from contextctl.loading.plan_file import load_plan
+
+    plan = load_plan(name, strategies=strategies)
+    update: dict[str, object] = {}
+    if chosen.budget is not None:
+        update["budget_tokens"] = chosen.budget
+    if chosen.reserve is not None:
+        update["reserve_output_tokens"] = chosen.reserve
+    changed = tuple(f"{key}={value}" for key, value in update.items())
+    if chosen.window is not None:
+        changed += (f"window={chosen.window}",)
+    return plan.model_copy(update=update), changed
+
+
+def _providers(plan: ContextPlan, chosen: Chosen) -> Callable[..., ModelProvider]:
+    """What gives the model of a name, with the plan's own models; window and tokenizer as chosen are those
+    of the model that is audited."""
+    from contextctl.providers.offline import offline_provider
+
+    def provider(
+        name: str, *, audited: bool = False, warnings: tuple[tuple[str, str], ...] = ()
+    ) -> ModelProvider:
+        return offline_provider(
+            name,
+            window_tokens=chosen.window if audited else None,
+            tokenizer=chosen.tokenizer if audited else None,
+            overrides=plan.models,
+            warnings=warnings,
+        )
+
+    return provider
+
+
+def _provider(
+    plan: ContextPlan, chosen: Chosen, provider: Callable[..., ModelProvider]
+) -> ModelProvider | Callable[[Transcript], ModelProvider]:
+    """One provider for all, or a chooser by the recording's own model."""
+    named = chosen.model or plan.model
+    if named is not None:
+        return provider(named, audited=True)
+
+    def choose(transcript: Transcript) -> ModelProvider:
+        if transcript.model is not None:
+            return provider(transcript.model, audited=True)
+        said = f"neither option, plan nor recording names a model: {DEFAULT_MODEL} is assumed (--model)"
+        return provider(DEFAULT_MODEL, audited=True, warnings=(("CTX408", said),))
+
+    return choose
