@@ -173,11 +173,11 @@ class ContextAssembler:
         return rooms, outcomes
 
     async def _remember(self, memory: MemoryStore, prepared: Prepared, result: AssembledContext) -> None:
-        given = {entry.id: entry for entry in prepared.routed.entries}
-        given |= {entry.id: entry for entry in prepared.carried.stand_ins}
-        tokens = {i: prepared.charges.measure(entry).tokens for i, entry in given.items()}
-        tokens |= {note.id: prepared.charges.measure(note).tokens for note in result.notes}
-        for record in records_of(result, given, tokens, prepared.transcript_id):
+        known = {e.id: e for e in (*prepared.routed.entries, *prepared.carried.stand_ins)}
+        live = {i for section in prepared.sections for i in section.originals}
+        new = {note.id: note for note in result.notes}
+        tokens = {i: prepared.charges.measure(entry).tokens for i, entry in (known | new).items()}
+        for record in records_of(result, known, live, tokens, prepared.transcript_id):
             try:
                 await memory.log(self._scope, record)
             except MemoryStoreError:

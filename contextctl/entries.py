@@ -101,6 +101,15 @@ def summary_entry(text: str, *, id: str, section: str, role: str, stands_for: Se
     return Entry(id=id, messages=(message,), section=section, kind="summary", stands_for=ids)
 
 
+def stand_in_id(kind: Literal["note", "summary"], first: Entry) -> str:
+    """The id of a note or summary that stands where ``first`` stood: ``summary:<section>:<entry>``, and with
+    ``+1``, ``+2``, ... where that is an earlier one, so that no two of a conversation have the same."""
+    if not first.is_stand_in:
+        return f"{kind}:{first.section}:{first.id}"
+    base, plus, number = first.id.rpartition("+")
+    return f"{base}+{int(number) + 1}" if plus and number.isdecimal() else f"{first.id}+1"
+
+
 @dataclass(slots=True)
 class _Draft:
     """An entry under construction: indexes of its messages and the calls still without a result."""

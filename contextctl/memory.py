@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 
 from contextctl.entries import Entry
@@ -53,14 +53,15 @@ class MemoryRecord:
 
 def records_of(
     assembled: AssembledContext,
-    given: Mapping[str, Entry],
+    known: Mapping[str, Entry],
+    live: Container[str],
     tokens: Mapping[str, int],
     transcript: str | None,
 ) -> list[MemoryRecord]:
     """A record for each summary that an assembly made; none for one that is only planned.
 
-    ``given`` are the entries before compaction, earlier summaries included, and ``tokens`` their charges and
-    those of the new summaries, by id.
+    ``known`` are the entries of the whole history, earlier summaries included, ``live`` the ids of those that
+    were there before this compaction, and ``tokens`` their charges and those of the new summaries, by id.
     """
     return [
         MemoryRecord(
@@ -68,11 +69,11 @@ def records_of(
             summary_id=note.id,
             summary=note.messages[0].text,
             ids=note.stands_for,
-            entries=tuple(_span_entry(given[i], tokens[i]) for i in note.stands_for if i in given),
+            entries=tuple(_span_entry(known[i], tokens[i]) for i in note.stands_for if i in known),
             transcript=transcript,
             history_fingerprint=assembled.history_fingerprint,
             prompt_fingerprint=assembled.prompt_fingerprint,
-            tokens_before=sum(tokens[i] for i in note.stands_for if i in given),
+            tokens_before=sum(tokens[i] for i in note.stands_for if i in live),
             tokens_after=tokens[note.id],
         )
         for note in assembled.notes

@@ -80,7 +80,7 @@ def test_pins_and_survivors_keep_their_transcript_order_within_a_section(
 
 @given(plans(), histories(), WINDOWS)
 @settings(max_examples=200, deadline=None)
-def test_the_same_input_gives_the_same_output_and_the_callers_messages_stay_as_they_were(
+def test_6_2_the_same_input_gives_the_same_output_and_the_callers_messages_stay_as_they_were(
     plan: ContextPlan, history: History, window: int
 ) -> None:
     before = [message.model_copy(deep=True) for message in history.messages]
@@ -96,7 +96,9 @@ def test_the_same_input_gives_the_same_output_and_the_callers_messages_stay_as_t
 
 @given(plans(), histories(), WINDOWS)
 @settings(max_examples=300, deadline=None)
-def test_assembling_a_prompt_again_changes_nothing(plan: ContextPlan, history: History, window: int) -> None:
+def test_6_2_assembling_a_prompt_again_changes_nothing(
+    plan: ContextPlan, history: History, window: int
+) -> None:
     provider = WordProvider(window)
     result = assemble(plan, history, provider)
     if isinstance(result, ContextBudgetError):
@@ -110,7 +112,7 @@ def test_assembling_a_prompt_again_changes_nothing(plan: ContextPlan, history: H
 
 @given(plans(strategies=dropping(), trims=False), histories(), WINDOWS, st.integers(1, 200))
 @settings(max_examples=300, deadline=None)
-def test_a_larger_budget_never_loses_an_entry_that_a_smaller_one_keeps(
+def test_6_2_a_larger_budget_never_loses_an_entry_that_a_smaller_one_keeps(
     plan: ContextPlan, history: History, window: int, more: int
 ) -> None:
     small = assemble(plan, history, WordProvider(window))

@@ -17,7 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("entries", "plan", "recording"),
     ("outcome", "routing", "budget"),
     ("memory", "carried"),
-    ("ports", "report"),
+    ("ports", "report", "tracing"),
     (
         "summarisers",
         "strategies",

@@ -84,7 +84,7 @@ def codes(done: subprocess.CompletedProcess[bytes]) -> set[str]:
     return {item["code"] for item in found}
 
 
-def test_a_summary_is_asked_for_once_recorded_and_replayed_without_asking_to_the_byte(work: Path) -> None:
+def test_7_1_a_summary_is_asked_for_once_recorded_and_replayed_without_asking_to_the_byte(work: Path) -> None:
     first = run(work, "-f", "json", live=True)
     assert first.returncode == 0, first.stderr
     assert asked(work) == 1
@@ -99,12 +99,14 @@ def test_a_summary_is_asked_for_once_recorded_and_replayed_without_asking_to_the
     assert asked(work) == 1
 
 
-def test_without_a_row_and_without_a_summariser_the_summary_is_missing(work: Path) -> None:
+def test_7_1_without_a_row_and_without_a_summariser_the_summary_is_missing(work: Path) -> None:
     done = run(work, "-f", "json")
     assert (done.returncode, codes(done) & {"CTX301"}) == (1, {"CTX301"})
 
 
-def test_a_changed_recording_makes_a_summary_stale_and_a_changed_plan_leaves_one_unused(work: Path) -> None:
+def test_7_1_a_changed_recording_makes_a_summary_stale_and_a_changed_plan_leaves_one_unused(
+    work: Path,
+) -> None:
     run(work, live=True)
     (work / "chat.jsonl").write_text((work / "chat.jsonl").read_text().replace("asks 0 about", "asks 0 of"))
     assert {"CTX302", "CTX303"} <= codes(run(work, "-f", "json"))
@@ -163,7 +165,7 @@ def test_a_summariser_that_fails_or_says_nothing_is_a_budget_error(
     assert said.encode() in done.stdout
 
 
-def test_a_run_killed_in_the_middle_and_started_again_asks_for_none_that_was_recorded(work: Path) -> None:
+def test_7_3_a_run_killed_in_the_middle_and_started_again_asks_for_none_that_was_recorded(work: Path) -> None:
     conversations = 40
     (work / "chat.jsonl").write_text("".join(chat(f"c{n}") for n in range(conversations)))
     process = subprocess.Popen(command(work, live=True), cwd=work, stdout=subprocess.DEVNULL)
@@ -188,7 +190,7 @@ def request(text: str = "hello", section: str = "recent", instructions: str = "b
     return SummaryRequest(entries, section, instructions, 40, lambda text: len(text.split()))
 
 
-def test_the_key_is_of_content_section_summariser_and_instructions_and_nothing_else() -> None:
+def test_7_1_the_key_is_of_content_section_summariser_and_instructions_and_nothing_else() -> None:
     key = key_of(request(), "small")
     assert key == key_of(SummaryRequest(request().entries, "recent", "be brief", 99, len), "small")
     others = [
@@ -200,7 +202,7 @@ def test_the_key_is_of_content_section_summariser_and_instructions_and_nothing_e
     assert len({key, *others}) == 5
 
 
-def test_one_key_is_asked_for_once_a_run_and_recorded_before_it_is_used() -> None:
+def test_7_1_one_key_is_asked_for_once_a_run_and_recorded_before_it_is_used() -> None:
     order: list[str] = []
 
     class Live:
@@ -219,7 +221,7 @@ def test_one_key_is_asked_for_once_a_run_and_recorded_before_it_is_used() -> Non
     assert journal.unconsumed() == ()
 
 
-def test_only_a_row_whose_conversation_and_call_were_audited_in_the_same_mode_is_unconsumed() -> None:
+def test_7_1_only_a_row_whose_conversation_and_call_were_audited_in_the_same_mode_is_unconsumed() -> None:
     row = JournalRow(
         key=key_of(request(), "s"),
         transcript="other",

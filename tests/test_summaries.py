@@ -74,7 +74,7 @@ def test_it_keeps_the_promises_of_all_strategies() -> None:
     check_strategy(SummariseSpan(summariser=ShortSummaries(), parameters=parameters))
 
 
-def test_the_fewest_oldest_entries_are_replaced_by_a_summary_where_the_span_began() -> None:
+def test_5_1_the_fewest_oldest_entries_are_replaced_by_a_summary_where_the_span_began() -> None:
     model = Model()
     strategy = SummariseSpan(provider=model, model="small")
     result = assemble(plan(max_summary_tokens=12), chat(10, 10, 10, 10, 10), 68, strategy)
@@ -113,7 +113,7 @@ def test_the_plans_instructions_and_role_are_used() -> None:
     assert text_of(model.asked[0][0][0]) == "Only names."
 
 
-def test_a_summary_is_an_entry_that_is_summarised_again_with_others() -> None:
+def test_5_4_a_summary_is_an_entry_that_is_summarised_again_with_others() -> None:
     strategy = SummariseSpan(summariser=ShortSummaries())
     first = assemble(plan(max_summary_tokens=12), chat(10, 10, 10, 10, 10), 68, strategy)
     more = [*first.messages, *chat(0, 10, 10)[1:]]
@@ -134,7 +134,7 @@ def test_a_summary_is_an_entry_that_is_summarised_again_with_others() -> None:
         (Slow(), "within 0.01 seconds", TimeoutError),
     ],
 )
-def test_a_summary_that_cannot_be_used_is_a_budget_error_with_its_cause(
+def test_5_6_a_summary_that_cannot_be_used_is_a_budget_error_with_its_cause(
     model: Model, said: str, cause: type[Exception] | None
 ) -> None:
     strategy = SummariseSpan(provider=model, timeout_seconds=0.01)
@@ -146,7 +146,7 @@ def test_a_summary_that_cannot_be_used_is_a_budget_error_with_its_cause(
     assert cause is None or isinstance(caught.value.__cause__, cause)
 
 
-def test_a_span_that_a_summary_could_not_make_smaller_is_left_alone_and_nobody_is_asked() -> None:
+def test_5_6_a_span_that_a_summary_could_not_make_smaller_is_left_alone_and_nobody_is_asked() -> None:
     model = Model()
     made = plan(max_summary_tokens=20, keep_recent=1)
     made = made.model_copy(update={"compaction_fraction": Decimal("0.5")})
@@ -154,7 +154,7 @@ def test_a_span_that_a_summary_could_not_make_smaller_is_left_alone_and_nobody_i
     assert (result.status, model.asked) == ("over_target", [])
 
 
-def test_cancellation_while_a_summary_is_being_made_stays_cancellation() -> None:
+def test_5_6_cancellation_while_a_summary_is_being_made_stays_cancellation() -> None:
     async def cancelled() -> None:
         assembler = ContextAssembler(
             plan(), provider=WordProvider(68), strategies={"summarise-span": SummariseSpan(provider=Slow())}
@@ -184,7 +184,7 @@ def test_the_history_guards_printed_example_comes_out_18_messages_to_4() -> None
     assert len(model.asked) == 1
 
 
-def test_a_planned_summary_sets_room_aside_and_makes_up_no_text() -> None:
+def test_7_2_a_planned_summary_sets_room_aside_and_makes_up_no_text() -> None:
     strategy = SummariseSpan(summariser=PlannedSummariser())
     result = assemble(plan(max_summary_tokens=12), chat(10, 10, 10, 10, 10), 68, strategy)
     assert result.hypothetical
@@ -193,7 +193,7 @@ def test_a_planned_summary_sets_room_aside_and_makes_up_no_text() -> None:
     assert result.tokens <= 68
 
 
-def test_an_audit_labels_a_planned_summary_in_every_format() -> None:
+def test_7_2_an_audit_labels_a_planned_summary_in_every_format() -> None:
     recording = Transcript("t.jsonl", "t", "openai-chat", tuple(chat(10, 10, 10, 10, 10)))
     strategies = {"summarise-span": SummariseSpan(summariser=PlannedSummariser())}
     report = audit(plan(max_summary_tokens=12), [recording], WordProvider(68), strategies=strategies)

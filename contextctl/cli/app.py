@@ -14,6 +14,7 @@ from contextctl.cli.models import models_command
 from contextctl.cli.presets import presets_command
 from contextctl.cli.schema import schema_command
 from contextctl.cli.streams import ReaderGoneError, silence_stdout, write_note, write_out
+from contextctl.cli.trace import trace_command
 from contextctl.errors import ContextctlError
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ app.command("check")(check_command)
 app.command("models")(models_command)
 app.command("presets")(presets_command)
 app.command("schema")(schema_command)
+app.command("trace")(trace_command)
 
 
 def main(argv: Sequence[str]) -> int:

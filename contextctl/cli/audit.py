@@ -58,6 +58,8 @@ def audit_command(
     strategy: options.Strategies = None,
     journal: options.Journal = None,
     summariser: options.SummariserOption = None,
+    summariser_timeout: options.SummariserTimeout = 60,
+    summariser_retries: options.SummariserRetries = 2,
     memory: options.Memory = None,
     scope: options.Scope = None,
     assembler: options.Assembler = None,
@@ -80,6 +82,7 @@ def audit_command(
     Exit codes: 0 fits, 1 findings, 2 usage, 3 an input could not be used, 70 a bug.
     """
     from contextctl.auditor import audit_async
+    from contextctl.cli.journal import Asking
     from contextctl.loading.transcript_files import iter_transcripts
     from contextctl.reports.events import render_events
 
@@ -91,7 +94,14 @@ def audit_command(
     engine = engine_for(
         plan_name,
         Chosen(model, window, budget, reserve, tokenizer),
-        Making(tuple(strategy or ()), journal, summariser, memory, scope, assembler),
+        Making(
+            tuple(strategy or ()),
+            journal,
+            Asking(summariser, summariser_timeout, summariser_retries, quiet),
+            memory,
+            scope,
+            assembler,
+        ),
     )
     stdin = sys.stdin.buffer.read() if "-" in names else None
     report = asyncio.run(

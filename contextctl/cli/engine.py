@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from contextctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from contextctl.cli.journal import Asking
     from contextctl.plan import ContextPlan
     from contextctl.ports import ModelProvider
     from contextctl.recording import Transcript
@@ -34,7 +35,7 @@ class Making:
 
     strategies: tuple[str, ...]
     journal: str | None
-    summariser: str | None
+    asking: Asking
     memory: str | None
     scope: str | None
     assembler: str | None
@@ -70,7 +71,7 @@ def engine_for(plan_name: str, chosen: Chosen, making: Making) -> Engine:
     named = {section.compaction.strategy for section in plan.sections}
     own = {name: load() for name, load in installed.items() if name in named} | given
     provider = _providers(plan, chosen)
-    journal = open_journal(making.journal, making.summariser)
+    journal = open_journal(making.journal, making.asking)
     span = SummariseSpan(summariser=journal or PlannedSummariser(), models=provider)
     strategies = {"summarise-span": span, **own}
     for section in plan.sections:

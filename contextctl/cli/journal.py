@@ -3,35 +3,73 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from contextctl.cli.streams import write_note
 from contextctl.errors import UsageError
 from contextctl.loading.journal_file import append_row, read_journal
+from contextctl.ports import Summariser, Summary, SummaryRequest
 from contextctl.summarisers.command import CommandSummariser
 from contextctl.summarisers.journal import JournalSummariser
+from contextctl.summarisers.openai_compatible import OpenAICompatibleSummariser
 
 COMMAND_PREFIX = "command:"
 """What a summariser begins with that is a command."""
 
+LIVE_PREFIX = "live:"
+"""What a summariser begins with that is a model behind an OpenAI-compatible endpoint."""
 
-def open_journal(path: str | None, summariser: str | None) -> JournalSummariser | None:
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who is asked for summaries, for how many seconds, how often again, and whether that is told."""
+
+    summariser: str | None
+    timeout_seconds: float
+    retries: int
+    quiet: bool
+
+
+def open_journal(path: str | None, asking: Asking) -> JournalSummariser | None:
     """The journal that the options name; None where summaries are only planned.
 
-    Raises :class:`~contextctl.errors.UsageError` for a summariser without a journal or of no known kind.
+    Raises :class:`~contextctl.errors.UsageError` for a summariser without a journal or of no known kind,
+    :class:`~contextctl.errors.CapabilityError` where it cannot be had.
     """
     if path is None:
-        if summariser is not None:
+        if asking.summariser is not None:
             raise UsageError("--summariser needs --journal FILE, so that no summary is paid for twice")
         return None
-    live = None
-    if summariser is not None:
-        argv = shlex.split(summariser.removeprefix(COMMAND_PREFIX))
-        if not summariser.startswith(COMMAND_PREFIX) or not argv:
-            raise UsageError(f"--summariser {summariser}: write command:PROGRAM ARGUMENT...")
-        live = CommandSummariser(argv)
+    live = None if asking.summariser is None else _live(asking.summariser, asking)
     rows, note = read_journal(path)
     if note is not None:
         write_note(f"note: {note}")
     return JournalSummariser(
-        rows, summariser=summariser or "", live=live, record=lambda row: append_row(path, row), path=path
+        rows,
+        summariser=asking.summariser or "",
+        live=live if live is None or asking.quiet else ToldSummariser(live),
+        record=lambda row: append_row(path, row),
+        path=path,
     )
+
+
+def _live(name: str, asking: Asking) -> Summariser:
+    if name.startswith(COMMAND_PREFIX) and (argv := shlex.split(name.removeprefix(COMMAND_PREFIX))):
+        return CommandSummariser(argv, asking.timeout_seconds)
+    if name.startswith(LIVE_PREFIX) and (model := name.removeprefix(LIVE_PREFIX)):
+        return OpenAICompatibleSummariser(model, asking.timeout_seconds, asking.retries)
+    raise UsageError(f"--summariser {name}: write live:MODEL, or command:PROGRAM ARGUMENT...")
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSummariser:
+    """Another summariser, told of on stderr before each request; places and counts, no text."""
+
+    summariser: Summariser
+
+    async def summarise(self, request: SummaryRequest) -> Summary:
+        """What the other one answers."""
+        first, last = request.entries[0].id, request.entries[-1].id
+        span = first if first == last else f"{first} to {last}"
+        write_note(f"asking for a summary of {request.section}: {span}, {len(request.entries)} entries")
+        return await self.summariser.summarise(request)

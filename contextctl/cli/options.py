@@ -111,8 +111,28 @@ SummariserOption = Annotated[
     str | None,
     typer.Option(
         "--summariser",
-        metavar="command:ARGV",
-        help="Who writes summaries that the journal lacks: a command, the span on its standard input.",
+        metavar="live:MODEL|command:ARGV",
+        help="Who writes summaries that the journal lacks: a model, or a command with the span on stdin.",
+    ),
+]
+SummariserTimeout = Annotated[
+    float,
+    typer.Option(
+        "--summariser-timeout",
+        min=0.001,
+        envvar="CONTEXTCTL_SUMMARISER_TIMEOUT",
+        metavar="SECONDS",
+        help="How long one summary may take.",
+    ),
+]
+SummariserRetries = Annotated[
+    int,
+    typer.Option(
+        "--summariser-retries",
+        min=0,
+        envvar="CONTEXTCTL_SUMMARISER_RETRIES",
+        metavar="N",
+        help="How often a live model is asked again.",
     ),
 ]
 Memory = Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextctl.entries import Entry, note_entry
+from contextctl.entries import Entry, note_entry, stand_in_id
 from contextctl.messages import FoldCounts
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import Count, Fits
@@ -58,7 +58,7 @@ def _note(loose: Sequence[Entry], count: Count, role: str) -> Entry:
     first = loose[0]
     return note_entry(
         f"[{messages} earlier messages ({tokens} tokens) were left out to save room.]",
-        id=f"{first.id}+" if first.is_stand_in else f"note:{first.section}:{first.id}",
+        id=stand_in_id("note", first),
         section=first.section,
         role=role,
         stands_for=stands_for,

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextctl.entries import Entry, summary_entry, text_of
+from contextctl.entries import Entry, stand_in_id, summary_entry, text_of
 from contextctl.errors import SummaryUnusableError
 from contextctl.messages import Message
 from contextctl.outcome import CompactionOutcome
@@ -196,7 +196,7 @@ class SummariseSpan:
         def summary(text: str) -> Entry:
             return summary_entry(
                 text,
-                id=f"{first.id}+" if first.is_stand_in else f"summary:{first.section}:{first.id}",
+                id=stand_in_id("summary", first),
                 section=first.section,
                 role=role,
                 stands_for=[entry_id for one in span for entry_id in (one.id, *one.stands_for)],

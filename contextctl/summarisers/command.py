@@ -32,5 +32,7 @@ class CommandSummariser:
         try:
             printed = await run_command(self.argv, data, self.timeout_seconds)
         except CommandError as error:
-            raise SummaryUnusableError(f"the summariser {error.message}", rule="CTX304") from (error.__cause__ or error)
+            raise SummaryUnusableError(f"the summariser {error.message}", rule="CTX304") from (
+                error.__cause__ or error
+            )
         return Summary(printed.decode("utf-8", "replace").strip())
