@@ -82,6 +82,7 @@ class Application:
                 hint="mend the application's assembler, raise budget_tokens, or choose a larger window",
             )
         matched = _matched(places, messages)
+        earlier = {entry.id for entry in prepared.carried.stand_ins}
         fates = _fates(prepared, matched, messages)
         stamped, entries, added = _told_apart(prepared, matched, messages)
         return AssembledContext(
@@ -95,7 +96,7 @@ class Application:
             ),
             fates=prepared.carried.fates(fates),
             entries=tuple(entries),
-            added=tuple(added),
+            added=(*(entry for entry in entries if entry.id in earlier), *added),
             maker="application",
             joint_tokens=prepared.joint_tokens,
             history_fingerprint=prepared.history_fingerprint,

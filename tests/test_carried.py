@@ -109,7 +109,7 @@ def test_5_9_a_summary_is_an_entry_that_later_ones_stand_for_with_all_that_it_st
     made = plan(CompactionPlan(strategy="summarise-span", parameters={"max_summary_tokens": 8}))
     row = row_at(made, chat(9), 80, "end", strategies={"summarise-span": span})
     assert len(requests) > 1
-    assert [entry.kind for entry in requests[1].entries][0] == "summary"
+    assert requests[1].entries[0].kind == "summary"
     assert requests[1].entries[0].messages[0].text == "gist 1"
     (note,) = row.notes
     summarised = {i for i, fate in fates(row).items() if fate is Fate.SUMMARISED}
