@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from contextctl.auditor import audit, audit_async
     from contextctl.entries import Entry, text_of
     from contextctl.errors import CapabilityError, ContextBudgetError, ContextctlError, PlanError
+    from contextctl.loading.journal_file import open_journal
     from contextctl.loading.plan_file import load_plan
     from contextctl.loading.transcript_files import load_transcripts
     from contextctl.messages import Message, TextPart, pinned
     from contextctl.outcome import AssembledContext, CompactionOutcome, SectionOutcome
     from contextctl.plan import ContextPlan, SectionPlan
+    from contextctl.ports import Summary
     from contextctl.providers.offline import offline_provider
+    from contextctl.strategies.summarise_span import SummariseSpan
 
 _HOMES = {
     "AssembledContext": "outcome",
@@ -36,12 +39,15 @@ _HOMES = {
     "PlanError": "errors",
     "SectionOutcome": "outcome",
     "SectionPlan": "plan",
+    "SummariseSpan": "strategies.summarise_span",
+    "Summary": "ports",
     "TextPart": "messages",
     "audit": "auditor",
     "audit_async": "auditor",
     "load_plan": "loading.plan_file",
     "load_transcripts": "loading.transcript_files",
     "offline_provider": "providers.offline",
+    "open_journal": "loading.journal_file",
     "pinned": "messages",
     "text_of": "entries",
 }
@@ -59,6 +65,8 @@ __all__ = [
     "PlanError",
     "SectionOutcome",
     "SectionPlan",
+    "SummariseSpan",
+    "Summary",
     "TextPart",
     "__version__",
     "audit",
@@ -66,6 +74,7 @@ __all__ = [
     "load_plan",
     "load_transcripts",
     "offline_provider",
+    "open_journal",
     "pinned",
     "text_of",
 ]

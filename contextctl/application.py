@@ -13,7 +13,7 @@ from contextctl.carried import NOTHING_YET, Carried
 from contextctl.entries import Entry
 from contextctl.errors import AssemblerError, ContextctlError, Location
 from contextctl.messages import Message, visible_content
-from contextctl.outcome import AssembledContext, Fate, SectionOutcome
+from contextctl.outcome import AssembledContext, Fate, SectionOutcome, SentOverBudgetError
 from contextctl.ports import OwnAssembler
 from contextctl.preparation import Prepared
 from contextctl.prompt import fingerprint
@@ -72,25 +72,19 @@ class Application:
         except Exception as error:
             raise _failed(prepared, f"raised {type(error).__name__}") from error
         messages = self._read(prepared, returned)
-        measure = prepared.ruler.prompt(messages)
-        excess = measure.upper_tokens - budget
-        if excess > 0:
-            raise prepared.situation().error(
-                f"the application sends {measure.upper_tokens:,} tokens; the budget is {budget:,}",
-                missing=excess,
-                rule=prepared.situation().overflow_rule or "CTX101",
-                hint="mend the application's assembler, raise budget_tokens, or choose a larger window",
-            )
         matched = _matched(places, messages)
         earlier = {entry.id for entry in prepared.carried.stand_ins}
         fates = _fates(prepared, matched, messages)
         stamped, entries, added = _told_apart(prepared, matched, messages)
-        return AssembledContext(
+        measure = prepared.ruler.prompt(messages)
+        excess = measure.upper_tokens - budget
+        fits = set(fates.values()) <= {Fate.KEPT} and not added
+        sent = AssembledContext(
             messages=tuple(stamped),
             tokens=measure.tokens,
             tokens_upper=measure.upper_tokens,
             budget_tokens=budget,
-            status="fits" if set(fates.values()) <= {Fate.KEPT} and not added else "compacted",
+            status="over_budget" if excess > 0 else "fits" if fits else "compacted",
             sections=tuple(
                 _section(prepared, index, fates, entries) for index in range(len(prepared.sections))
             ),
@@ -102,6 +96,16 @@ class Application:
             history_fingerprint=prepared.history_fingerprint,
             prompt_fingerprint=fingerprint(messages),
         )
+        if excess > 0:
+            raise prepared.situation().error(
+                f"the application sends {measure.upper_tokens:,} tokens; the budget is {budget:,}",
+                missing=excess,
+                rule=prepared.situation().overflow_rule or "CTX101",
+                kind=SentOverBudgetError,
+                assembled=sent,
+                hint="mend the application's assembler, raise budget_tokens, or choose a larger window",
+            )
+        return sent
 
     def _recorded(self, place: _Place) -> object:
         """A message in the recording's own shape; one that the application made as it made it."""

@@ -12,7 +12,7 @@ from contextctl.errors import ContextBudgetError
 from contextctl.findings import Finding
 from contextctl.judgement import budget_finding, judge, overcommit_findings, trust
 from contextctl.messages import Message
-from contextctl.outcome import AssembledContext
+from contextctl.outcome import AssembledContext, SentOverBudgetError
 from contextctl.plan import ContextPlan
 from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
@@ -94,7 +94,8 @@ async def replay(
         exactness, replayed.doubts = trust(plan, prepared, transcript)
         row = assembly_row(plan, prepared, result, exactness=exactness, show_text=show_text)
         replayed.rows.append(replace(row, call=moment.call))
-        replayed.said.append((moment.call, _said(plan, prepared, result, part) + overcommit_findings(row)))
+        said = _said(plan, prepared, result, part, final=moment is moments[-1])
+        replayed.said.append((moment.call, said + overcommit_findings(row)))
         replayed.prepared, replayed.part = prepared, part
     return replayed
 
@@ -107,8 +108,15 @@ async def _result(maker: PromptMaker, prepared: Prepared) -> AssembledContext | 
 
 
 def _said(
-    plan: ContextPlan, prepared: Prepared, result: AssembledContext | ContextBudgetError, part: Transcript
+    plan: ContextPlan,
+    prepared: Prepared,
+    result: AssembledContext | ContextBudgetError,
+    part: Transcript,
+    *,
+    final: bool,
 ) -> list[Finding]:
+    if isinstance(result, SentOverBudgetError):
+        return [budget_finding(result, prepared), *judge(plan, prepared, result.assembled, part, final=final)]
     if isinstance(result, ContextBudgetError):
         return [budget_finding(result, prepared)]
-    return judge(plan, prepared, result, part)
+    return judge(plan, prepared, result, part, final=final)

@@ -43,9 +43,14 @@ def require_usable(plan: ContextPlan, provider: ModelProvider) -> None:
 
 
 def judge(
-    plan: ContextPlan, prepared: Prepared, assembled: AssembledContext, transcript: Transcript
+    plan: ContextPlan,
+    prepared: Prepared,
+    assembled: AssembledContext,
+    transcript: Transcript,
+    *,
+    final: bool = True,
 ) -> list[Finding]:
-    """Every finding about a prompt that was made."""
+    """Every finding about a prompt that was made; ``final`` is the last one of the recording."""
     entries = {entry.id: entry for entry in prepared.routed.entries}
     charges = {i: prepared.charges.measure(entry).upper_tokens for i, entry in entries.items()}
     names = [section.name for section in plan.sections]
@@ -70,6 +75,7 @@ def judge(
         charges,
         prepared.recorded_upper_tokens,
         transcript.id,
+        final,
     )
     return found + expectation_findings(plan, tested)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from contextctl.entries import Entry
+from contextctl.errors import ContextBudgetError
 from contextctl.messages import Message
 
 
@@ -120,3 +121,11 @@ class AssembledContext:
 def summaries_made(assembled: AssembledContext) -> int:
     """How many summaries the assembly made or planned; earlier ones that it carries do not count."""
     return sum(note.kind == "summary" and note.id in assembled.made for note in assembled.notes)
+
+
+class SentOverBudgetError(ContextBudgetError):
+    """The application's own assembler sends more than its budget; ``assembled`` is what it sends."""
+
+    def __init__(self, message: str, *, assembled: AssembledContext, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.assembled = assembled

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from contextctl.entries import Entry, text_of
 from contextctl.errors import AssemblerError, ContextBudgetError
-from contextctl.outcome import AssembledContext, Fate, SectionOutcome, Status, summaries_made
+from contextctl.outcome import (
+    AssembledContext,
+    Fate,
+    SectionOutcome,
+    SentOverBudgetError,
+    Status,
+    summaries_made,
+)
 from contextctl.outlook import lossless_budget, next_to_go
 from contextctl.plan import ContextPlan, SectionPlan
 from contextctl.ports import Exactness, ModelProvider, measuring
@@ -95,7 +102,8 @@ def assembly_row(
     assembled = result if isinstance(result, AssembledContext) else None
     needs = [prepared.charges.upper(section.entries) for section in prepared.sections]
     rooms = prepared.rooms(needs=needs if plan.unused == "lend" else None)
-    by_plan = assembled.maker == "plan" if assembled else not isinstance(result, AssemblerError)
+    by_plan = not isinstance(result, AssemblerError | SentOverBudgetError)
+    by_plan = by_plan and (assembled is None or assembled.maker == "plan")
     untouched = assembled is not None and assembled.status == "fits" and by_plan
     return AssemblyRow(
         call=None,
@@ -113,7 +121,9 @@ def assembly_row(
         history_fingerprint=prepared.history_fingerprint,
         prompt_fingerprint=assembled.prompt_fingerprint if assembled else None,
         sections=tuple(
-            _section_row(section, assembled.sections[n] if assembled else None, numbers, prepared)
+            _section_row(
+                section, assembled.sections[n] if assembled else None, numbers, prepared, by_plan=by_plan
+            )
             for n, (section, *numbers) in enumerate(
                 zip(prepared.sections, rooms.allotted_tokens, rooms.room_tokens, strict=True)
             )
@@ -141,14 +151,19 @@ def _error_status(error: ContextBudgetError) -> Status:
 
 
 def _section_row(
-    section: Section, outcome: SectionOutcome | None, numbers: Sequence[int], prepared: Prepared
+    section: Section,
+    outcome: SectionOutcome | None,
+    numbers: Sequence[int],
+    prepared: Prepared,
+    *,
+    by_plan: bool,
 ) -> SectionRow:
     """A section's row; without an outcome, ``numbers`` are its allotment and room."""
     allotted, room = (outcome.allotted_tokens, outcome.room_tokens) if outcome else numbers
     return SectionRow(
         name=section.plan.name,
         share=str(section.plan.share),
-        strategy=section.plan.compaction.strategy,
+        strategy=section.plan.compaction.strategy if by_plan else "application",
         pinned=section.plan.pinned,
         allotted_tokens=allotted,
         room_tokens=room,

@@ -259,3 +259,11 @@ def test_8_what_is_no_assembler_is_a_usage_error() -> None:
     for wrong in ("json", "json:nothing", "json:__name__", "command:"):
         with pytest.raises(UsageError):
             load_assembler(wrong)
+
+
+def test_8_what_is_sent_over_the_budget_is_held_against_pins_and_pairs_all_the_same() -> None:
+    made = plan(pins=(Matcher(ids=("m2",)),))
+    report = audited(newest(4), rows_of(3), made=made, window=40)
+    assert only(report).status == "over_budget"
+    assert {"CTX101", "CTX210"} <= set(codes(report))
+    assert "CTX106" not in codes(report)

@@ -163,3 +163,12 @@ def test_every_format_shows_a_replay(format: str) -> None:
     elif format == "json":
         calls = [row["call"] for row in json.loads(shown)["transcripts"][0]["assemblies"]]
         assert calls == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_must_be_kept_need_not_be_said_yet_at_an_early_call_but_must_be_by_the_last() -> None:
+    messages = chat(4)
+    messages[4] = Message(role="user", content="no peanuts")
+    keeps = (Expectation(keeps=EntryMatcher(contains=("peanuts",))),)
+    assert replayed(plan(expect=keeps), messages, 1000).exit_code == 0
+    report = replayed(plan(expect=keeps), chat(4), 1000)
+    assert [finding.code for finding in report.all_findings() if finding.code == "CTX601"] == ["CTX601"]

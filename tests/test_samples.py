@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +112,38 @@ def test_the_readme_shows_the_budget_error_as_it_is() -> None:
     block = re.search(r"```text\n([^`]*CTX103[^`]*)```", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert block
     assert block.group(1) in shown
+
+
+def readme_block(language: str, start: str) -> str:
+    """The README's code block of this language that holds this text."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return next(
+        block for block in re.findall(rf"```{language}\n(.*?)```", readme, re.DOTALL) if start in block
+    )
+
+
+def test_the_readmes_example_of_recording_once_and_replaying_runs_as_it_is_printed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    (tmp_path / "example.py").write_text(readme_block("python", "open_journal("), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "summaries.jsonl").read_text().splitlines()) > 3
+
+
+def test_the_readmes_assembler_is_found_out_as_it_is_printed(tmp_path: Path) -> None:
+    for name in ("fixtures", "plans"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "app.py").write_text(readme_block("python", "def fit("), encoding="utf-8")
+    words = ["audit", "plans/trip.yaml", "fixtures/trip.jsonl", "--assembler", "app:fit", "--every-call"]
+    done = subprocess.run(
+        [sys.executable, "-m", "contextctl", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    for paragraph in readme_block("text", "CTX210").strip().split("\n\n"):
+        assert paragraph in done.stdout

@@ -57,7 +57,7 @@ def engine_for(plan_name: str, chosen: Chosen, making: Making) -> Engine:
 
     Raises :class:`~contextctl.errors.UsageError`, and what loading a plan, model, journal or strategy raises.
     """
-    from contextctl.cli.journal import open_journal
+    from contextctl.cli.journal import journal_for
     from contextctl.loading.own_code import installed_strategies, load_assembler, load_strategies
     from contextctl.stores import open_memory
     from contextctl.strategies import build_strategy
@@ -71,7 +71,7 @@ def engine_for(plan_name: str, chosen: Chosen, making: Making) -> Engine:
     named = {section.compaction.strategy for section in plan.sections}
     own = {name: load() for name, load in installed.items() if name in named} | given
     provider = _providers(plan, chosen)
-    journal = open_journal(making.journal, making.asking)
+    journal = journal_for(making.journal, making.asking)
     span = SummariseSpan(summariser=journal or PlannedSummariser(), models=provider)
     strategies = {"summarise-span": span, **own}
     for section in plan.sections:

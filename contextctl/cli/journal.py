@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from contextctl.cli.streams import write_note
 from contextctl.errors import UsageError
-from contextctl.loading.journal_file import append_row, read_journal
+from contextctl.loading.journal_file import open_journal
 from contextctl.ports import Summariser, Summary, SummaryRequest
 from contextctl.summarisers.command import CommandSummariser
 from contextctl.summarisers.journal import JournalSummariser
@@ -30,7 +30,7 @@ class Asking:
     quiet: bool
 
 
-def open_journal(path: str | None, asking: Asking) -> JournalSummariser | None:
+def journal_for(path: str | None, asking: Asking) -> JournalSummariser | None:
     """The journal that the options name; None where summaries are only planned.
 
     Raises :class:`~contextctl.errors.UsageError` for a summariser without a journal or of no known kind,
@@ -41,16 +41,14 @@ def open_journal(path: str | None, asking: Asking) -> JournalSummariser | None:
             raise UsageError("--summariser needs --journal FILE, so that no summary is paid for twice")
         return None
     live = None if asking.summariser is None else _live(asking.summariser, asking)
-    rows, note = read_journal(path)
-    if note is not None:
-        write_note(f"note: {note}")
-    return JournalSummariser(
-        rows,
+    journal = open_journal(
+        path,
         summariser=asking.summariser or "",
         live=live if live is None or asking.quiet else ToldSummariser(live),
-        record=lambda row: append_row(path, row),
-        path=path,
     )
+    if journal.note is not None:
+        write_note(f"note: {journal.note}")
+    return journal
 
 
 def _live(name: str, asking: Asking) -> Summariser:

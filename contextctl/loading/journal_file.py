@@ -11,11 +11,29 @@ from typing import Annotated, BinaryIO
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextctl.errors import ContextctlError, Location, native_name
-from contextctl.summarisers.journal import JournalRow
+from contextctl.ports import Summariser
+from contextctl.summarisers.journal import JournalRow, JournalSummariser
 
 
 class JournalError(ContextctlError):
     """A journal cannot be read or written."""
+
+
+def open_journal(path: str, *, summariser: str = "", live: Summariser | None = None) -> JournalSummariser:
+    """The journal in a file, to be given to an audit; a file that is not there yet is an empty journal.
+
+    ``live`` makes what is not recorded, under the name ``summariser``, and each answer is on disk before it
+    is used. A torn last line is dropped, and said in ``note``. Raises as :func:`read_journal`.
+    """
+    rows, note = read_journal(path)
+    return JournalSummariser(
+        rows,
+        summariser=summariser,
+        live=live,
+        record=lambda row: append_row(path, row),
+        path=path,
+        note=note,
+    )
 
 
 def read_journal(path: str) -> tuple[list[JournalRow], str | None]:

@@ -58,7 +58,7 @@ class JournalSummariser:
     ``live`` is asked for what is not recorded, under the name ``summariser``, and ``record`` keeps its answer
     before it is used; an answer that cannot be used is not kept. Without ``live`` a span that is not recorded
     is an error: missing, or stale where the same entries of the section were recorded with other content.
-    ``path`` is where the rows came from, for places.
+    ``path`` is where the rows came from, for places; ``note`` what there is to say of that file.
     """
 
     rows: list[JournalRow]
@@ -66,6 +66,7 @@ class JournalSummariser:
     live: Summariser | None = None
     record: Callable[[JournalRow], None] | None = None
     path: str | None = None
+    note: str | None = None
     _now: Moment = ("", None, False)
     _by_key: dict[str, JournalRow] = field(init=False)
     _names: dict[str, None] = field(init=False)
