@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-from contextctl.entries import Entry
+from contextctl.entries import Entry, text_of
 from contextctl.errors import SummaryUnusableError
 from contextctl.memory import MemoryRecord
 from contextctl.messages import Message, RequestSettings
@@ -185,6 +185,15 @@ class SummaryRequest:
     instructions: str
     max_summary_tokens: int
     count: Callable[[str], int]
+
+    @property
+    def said(self) -> str:
+        """The span as one text, a role before each entry."""
+        return "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in self.entries)
+
+    def messages(self) -> list[Message]:
+        """What a model is sent to make the summary: the instructions, and the span."""
+        return [Message(role="system", content=self.instructions), Message(role="user", content=self.said)]
 
     def require_usable(self, text: str) -> int:
         """The tokens that a summary of this text is charged.

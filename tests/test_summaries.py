@@ -119,7 +119,7 @@ def test_5_4_a_summary_is_an_entry_that_is_summarised_again_with_others() -> Non
     more = [*first.messages, *chat(0, 10, 10)[1:]]
     second = assemble(plan(max_summary_tokens=12), more, 68, strategy)
     summary = second.messages[0]
-    assert summary.id == "summary:recent:m1+"
+    assert summary.id == "summary:recent:m1+1"
     assert {"summary:recent:m1", "m1", "m2", "m3"} <= set(summary.stands_for)
 
 

@@ -10,9 +10,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextctl.entries import Entry, stand_in_id, summary_entry, text_of
+from contextctl.entries import Entry, stand_in_id, summary_entry
 from contextctl.errors import SummaryUnusableError
-from contextctl.messages import Message
 from contextctl.outcome import CompactionOutcome
 from contextctl.ports import (
     CompletionProvider,
@@ -53,17 +52,11 @@ class SpanParameters(BaseModel):
     )
 
 
-def messages_for(request: SummaryRequest) -> list[Message]:
-    """What a model is sent to have a span summarised: the instructions, and the span as one text."""
-    said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
-    return [Message(role="system", content=request.instructions), Message(role="user", content=said)]
-
-
 def require_readable(request: SummaryRequest, reader: ModelProvider, name: str) -> None:
     """Raise :class:`~contextctl.errors.SummaryUnusableError` where instructions, span and summary together
     are more than the window of the model that reads them, or its input cap is less than the first two."""
     measured = measuring(reader)
-    messages = messages_for(request)
+    messages = request.messages()
     tokens = measured.measure_prompt(messages).upper_tokens if measured else reader.count_tokens(messages)
     window, cap = reader.context_window_tokens, getattr(reader, "max_input_tokens", None)
     room = min(
@@ -89,7 +82,7 @@ class CompletionSummariser:
 
     async def summarise(self, request: SummaryRequest) -> Summary:
         """One call of the model; cancellation passes through."""
-        messages = messages_for(request)
+        messages = request.messages()
         try:
             async with asyncio.timeout(self.timeout_seconds):
                 text, finish_reason = await self.provider.complete(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextctl.commands import CommandError, run_command
-from contextctl.entries import text_of
 from contextctl.errors import SummaryUnusableError
 from contextctl.ports import Summary, SummaryRequest
 
@@ -27,8 +26,7 @@ class CommandSummariser:
         Raises :class:`~contextctl.errors.SummaryUnusableError` where it cannot be started, fails or is late;
         a command that is late is killed.
         """
-        said = "\n\n".join(f"{entry.role}: {text_of(entry)}" for entry in request.entries)
-        data = f"{request.instructions}\n\n{said}\n".encode("utf-8", "replace")
+        data = f"{request.instructions}\n\n{request.said}\n".encode("utf-8", "replace")
         try:
             printed = await run_command(self.argv, data, self.timeout_seconds)
         except CommandError as error:

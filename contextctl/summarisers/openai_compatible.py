@@ -8,7 +8,6 @@ from typing import Any
 
 from contextctl.errors import CapabilityError, SummaryUnusableError
 from contextctl.ports import Summary, SummaryRequest
-from contextctl.strategies.summarise_span import messages_for
 
 INSTALL_HINT = "install it: pip install 'contextctl[live]'"
 
@@ -47,7 +46,7 @@ class OpenAICompatibleSummariser:
         cut it off; cancellation passes.
         """
         library = _library()
-        messages = [{"role": m.role, "content": m.text} for m in messages_for(request)]
+        messages = [{"role": m.role, "content": m.text} for m in request.messages()]
         try:
             async with self._client() as client:
                 answer = await client.chat.completions.create(
