@@ -9,17 +9,20 @@ from typing import Any
 
 import pytest
 
-from contextctl import CompactionOutcome, ContextAssembler, Entry, pinned, text_of
+from contextctl import CompactionOutcome, ContextAssembler, Entry, audit, pinned, text_of
 from contextctl.errors import (
     CapabilityError,
     ContextBudgetError,
     InternalError,
+    Location,
     StrategyError,
     TranscriptError,
 )
+from contextctl.findings import Severity
 from contextctl.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from contextctl.outcome import AssembledContext, Fate
 from contextctl.plan import ContextPlan, Matcher, SectionPlan
+from contextctl.recording import Transcript
 from contextctl.strategies.drop_oldest import DropOldest
 from tests.engine_samples import WordProvider
 
@@ -361,6 +364,46 @@ def test_5_5_a_built_in_that_breaks_a_promise_is_a_bug(monkeypatch: pytest.Monke
     monkeypatch.setattr(DropOldest, "compact", forget)
     with pytest.raises(InternalError):
         assemble(one(), chat(6, 6, 6, 6, 6), window=43)
+
+
+def test_5_7_a_placeholder_stays_a_placeholder_when_the_prompt_is_compacted_again() -> None:
+    messages = [say("user", 2), *tool_turn("a", 40), *tool_turn("b", 40), *chat(4, 4, 4)]
+    plan = one(compaction={"strategy": "clear-tool-results", "keep_results": 0})
+    first = assemble(plan, messages, window=100)
+    assert [fate for fate in first.fates.values() if fate is Fate.TRIMMED]
+    second = assemble(plan, [*first.messages, *chat(0, 4, 4)[1:]], window=100)
+    cleared = [text_of(m) for m in first.messages if "cleared to save room" in text_of(m)]
+    assert cleared
+    assert all(text in [text_of(m) for m in second.messages] for text in cleared)
+
+
+def test_5_7_a_pass_that_changes_nothing_ends_the_loop_and_is_not_asked_again() -> None:
+    class Unwilling:
+        asked = 0
+
+        async def compact(self, entries: tuple[Entry, ...], **_: Any) -> CompactionOutcome:
+            self.asked += 1
+            return CompactionOutcome(entries)
+
+    strategy = Unwilling()
+    result = assemble(
+        one(compaction="mine", compaction_fraction=Decimal("0.5")),
+        chat(6, 6, 6, 6),
+        window=60,
+        strategies={"mine": strategy},
+    )
+    assert (result.status, strategy.asked) == ("over_target", 1)
+
+
+def test_5_7_an_entry_larger_than_any_room_beside_the_locked_is_a_warning_with_both_numbers() -> None:
+    plan = one()
+    messages = [*chat(6, 60, 6), say("assistant", 6)]
+    placed = [m.model_copy(update={"location": Location("t", n)}) for n, m in enumerate(messages, 1)]
+    report = audit(plan, [Transcript("t", "t", "openai-chat", tuple(placed))], WordProvider(50))
+    (found,) = [item for item in report.all_findings() if item.code == "CTX203"]
+    assert (found.severity, found.entry) == (Severity.WARNING, "m2")
+    assert "larger than the 37 tokens of room" in found.message
+    assert "m2, has 64" in found.message
 
 
 def test_5_8_at_or_under_the_soft_line_a_prompt_is_left_as_it_is_whatever_the_shares() -> None:

@@ -254,3 +254,48 @@ def test_a_command_that_is_late_is_killed(tmp_path: Path) -> None:
 def test_a_command_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     with pytest.raises(SummaryUnusableError, match="cannot be started: No such file"):
         asyncio.run(CommandSummariser([os.fspath(tmp_path / "none")]).summarise(request()))
+
+
+GUARD = """\
+import asyncio, os, signal, sys
+from contextctl import ContextAssembler, ContextPlan, Message, SectionPlan, Summary, SummariseSpan
+from contextctl import open_journal
+
+class Provider:
+    context_window_tokens = 2000
+    def count_tokens(self, messages):
+        return 3 + sum(4 + len(message.text.split()) for message in messages)
+
+class Model:
+    async def summarise(self, request):
+        with open("asked.txt", "a") as file:
+            file.write("asked\\n")
+        return Summary("Customer was double-charged; refund approved.")
+
+history = [Message(role="user", content="You handle ticket T-9.")]
+for note in range(8):
+    history.append(Message(role="user", content=f"Note {note}: " + "details " * 60))
+    history.append(Message(role="assistant", content="Noted."))
+history.append(Message(role="user", content="What should we do next?"))
+compaction = {"strategy": "summarise-span", "span": "all", "keep_first": 1, "keep_recent": 2}
+section = SectionPlan(name="all", share=1, match="rest", compaction=compaction)
+plan = ContextPlan(sections=(section,), reserve_output_tokens=200, compaction_fraction=0.3)
+span = SummariseSpan(summariser=open_journal("j.jsonl", summariser="model", live=Model()))
+assembler = ContextAssembler(plan, provider=Provider(), strategies={"summarise-span": span})
+result = asyncio.run(assembler.assemble(history))
+if sys.argv[1] == "dies":
+    os.kill(os.getpid(), signal.SIGKILL)  # before the answer is asked for
+print(len(history), len(result.messages), result.messages[1].text)
+"""
+
+
+def test_the_history_guards_example_killed_before_the_answer_asks_for_no_second_summary(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "guard.py").write_text(GUARD)
+    words = [sys.executable, "guard.py"]
+    first = subprocess.run([*words, "dies"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (first.returncode, first.stdout) == (-signal.SIGKILL, "")
+    second = subprocess.run([*words, "goes on"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert second.stdout == "18 4 Customer was double-charged; refund approved.\n", second.stderr
+    assert asked(tmp_path) == 1
