@@ -7,6 +7,7 @@ from typing import Protocol
 from contextctl.errors import Location, UsageError
 from contextctl.findings import finding
 from contextctl.recording import Transcript
+from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
@@ -24,6 +25,7 @@ class RecordReader(Protocol):
 
 
 READERS: dict[str, RecordReader] = {
+    "anthropic": read_anthropic,
     "contextctl": read_contextctl,
     "openai-chat": read_openai_chat,
     "tau-bench": read_tau_bench,

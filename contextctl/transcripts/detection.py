@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from contextctl.errors import Location, TranscriptError
-from contextctl.findings import finding
+from contextctl.findings import Finding, finding
+from contextctl.transcripts.answers import provider_of_answers
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.records import Records, split_records
 
@@ -19,7 +20,16 @@ _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _MEDIA_LISTS = ("images", "videos", "audios")
-_ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_BATCH_KEYS = ("body", "params", "request")
+_ANTHROPIC_BLOCKS = (
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "server_tool_use",
+    "compaction",
+)
+_ANTHROPIC_SOURCES = ("image", "document")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
@@ -57,10 +67,9 @@ class Sniff:
     def requests(self) -> Iterator[dict[str, object]]:
         """Every object of the file that holds a list of messages."""
         for value in _objects(record.value for record in self.records.records):
-            body = value.get("body")
-            request = body if isinstance(body, dict) else value
-            if isinstance(request.get("messages"), list):
-                yield request
+            for request in (value, *_objects(value.get(key) for key in _BATCH_KEYS)):
+                if isinstance(request.get("messages"), list):
+                    yield request
 
     def messages(self) -> Iterator[dict[str, object]]:
         """Every object of the file that stands where a chat message may stand."""
@@ -123,7 +132,8 @@ def _has_chat_signs(message: dict[str, object]) -> bool:
 
 def _has_anthropic_blocks(message: dict[str, object]) -> bool:
     return any(
-        part.get("type") in _ANTHROPIC_BLOCKS or (part.get("type") == "image" and "source" in part)
+        part.get("type") in _ANTHROPIC_BLOCKS
+        or (part.get("type") in _ANTHROPIC_SOURCES and isinstance(part.get("source"), dict))
         for part in _objects([message.get("content")])
     )
 
@@ -186,11 +196,23 @@ def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[
         raise transcript_error(
             [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
         )
+    answers = provider_of_answers([record.value for record in records.records])
+    if answers is not None:
+        raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
     sniff = Sniff(data[:16], records)
     for name, matches in FORMATS:
         if matches(sniff):
             return name
     raise _not_understood(sniff, path, known)
+
+
+def _only_answers(provider: str, location: Location) -> Finding:
+    return finding(
+        "CTX014",
+        f"the file holds {provider}, answers without the prompts that they answer",
+        location=location,
+        hint="it holds responses; the file of the requests that were sent is the one to audit",
+    )
 
 
 def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
