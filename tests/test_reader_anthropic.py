@@ -194,6 +194,8 @@ def test_a_compaction_that_is_sealed_cannot_be_read_and_an_empty_one_changes_not
     sealed = {"type": "compaction", "content": None, "encrypted_content": "c2VhbGVk"}
     transcript = only({"messages": [USER, {"role": "assistant", "content": [sealed]}, USER]})
     assert [item.readable for item in transcript.compactions] == [False]
+    assert transcript.messages[1].content == (ThinkingPart(signature="c2VhbGVk"),)
+    assert transcript.lacks == ("history",)
     empty = {"type": "compaction", "content": None}
     transcript = only({"messages": [USER, {"role": "assistant", "content": [empty]}, USER]})
     assert transcript.compactions == ()

@@ -65,7 +65,7 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     draft.lacks = missing_parts(draft)
 
 
-_SHAPE = RequestShape("messages", lambda value: "role" in value, _fill)
+_SHAPE = RequestShape("messages", lambda value: "role" in value and "messages" not in value, _fill)
 
 
 def _message(value: object, location: Location) -> Message:
@@ -218,8 +218,12 @@ def _piece(message: Message, parts: tuple[Part, ...], name: str) -> list[Message
 
 
 def _recap(message: Message, block: Part, name: str, compactions: list[RecordedCompaction]) -> Message:
-    summary = json.loads(block.data).get("content") if isinstance(block, OpaquePart) else None
-    location = message.location or Location()
-    compactions.append(RecordedCompaction(location, "summary", readable=bool(summary)))
-    parts = (TextPart(text=summary),) if isinstance(summary, str) else (block,)
-    return message.model_copy(update={"content": parts, "response_id": name, "recap": True, "id": None})
+    recorded = json.loads(block.data) if isinstance(block, OpaquePart) else {}
+    summary = recorded.get("content")
+    if isinstance(summary, str) and summary:
+        part: Part = TextPart(text=summary)
+    else:
+        part = block if summary else ThinkingPart(signature=str(recorded["encrypted_content"]))
+    readable = not isinstance(part, ThinkingPart)
+    compactions.append(RecordedCompaction(message.location or Location(), "summary", readable=readable))
+    return message.model_copy(update={"content": (part,), "response_id": name, "recap": True, "id": None})

@@ -19,6 +19,15 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_RESPONSES_BESIDE = ("model", "instructions", "previous_response_id", "conversation", "prompt")
+_RESPONSES_ITEMS = (
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "compaction",
+)
+_RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _MEDIA_LISTS = ("images", "videos", "audios")
 _BATCH_KEYS = ("body", "params", "request")
 _ANTHROPIC_BLOCKS = (
@@ -124,6 +133,23 @@ def _is_anthropic(sniff: Sniff) -> bool:
     return any(isinstance(model, str) and model.startswith("claude") for model in models)
 
 
+def _is_responses(sniff: Sniff) -> bool:
+    """A request with ``input``, or items that stand alone."""
+    inner = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    for value in (*sniff.objects, *inner):
+        if "input" in value and "messages" not in value and any(key in value for key in _RESPONSES_BESIDE):
+            return True
+        if value.get("type") in _RESPONSES_ITEMS or ("role" in value and _has_responses_parts(value)):
+            return True
+        if value.get("type") == "reasoning" and "summary" in value:
+            return True
+    return False
+
+
+def _has_responses_parts(message: dict[str, object]) -> bool:
+    return any(part.get("type") in _RESPONSES_PARTS for part in _objects([message.get("content")]))
+
+
 def _has_chat_signs(message: dict[str, object]) -> bool:
     if message.get("role") in _CHAT_ROLES or "tool_calls" in message or "function_call" in message:
         return True
@@ -158,9 +184,9 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
+    ("openai-responses", _is_responses),
     ("anthropic", _is_anthropic),
     ("openai-chat", _is_chat),
-    ("openai-responses", lambda sniff: _any_has(sniff, "input", "model")),
 )
 """Signatures in the order in which they are tried; the first that matches names the format. A format that
 no reader stands behind is named, so that it is refused and not misread."""

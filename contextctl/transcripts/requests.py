@@ -39,7 +39,7 @@ def request_drafts(records: Sequence[Record], path: str, shape: RequestShape) ->
     strays: list[Record] = []
     for record in records:
         value = record.value
-        if isinstance(value, dict) and request_of(value, shape.key) is None and shape.is_item(value):
+        if isinstance(value, dict) and shape.is_item(value):
             if not loose:
                 drafts.append(Draft(record.line))
             loose.append((value, place(record, path)))
@@ -72,7 +72,7 @@ def _record_drafts(record: Record, path: str, shape: RequestShape) -> list[Draft
         return [] if draft is None else [draft]
     if not isinstance(value, list):
         return []
-    if any(isinstance(item, dict) and shape.key not in item and shape.is_item(item) for item in value):
+    if any(isinstance(item, dict) and shape.is_item(item) for item in value):
         draft = Draft(record.line)
         shape.fill(draft, {}, _items(value, record, path), place(record, path))
         return [draft]
@@ -119,17 +119,17 @@ def _stray(value: object, shape: RequestShape) -> str:
 def missing_parts(draft: Draft, *, system: bool = False, history: bool = False) -> tuple[str, ...]:
     """What of the request is not in the recording: tools that were called and are not defined, reasoning
     that is there in sealed form only, and the system prompt or earlier turns where the request says so."""
-    sealed = any(
-        isinstance(part, ThinkingPart) and not part.text
-        for message in draft.messages
-        for part in message.content
-        if message.superseded is None
-    )
+    seen = [message for message in draft.messages if message.superseded is None]
+    sealed = [message for message in seen if any(_is_sealed(part) for part in message.content)]
     called = any(message.calls for message in draft.messages)
     told = {
         "system": system,
         "tools": called and not draft.settings.tools,
-        "reasoning": sealed,
-        "history": history,
+        "reasoning": any(not message.recap for message in sealed),
+        "history": history or any(message.recap for message in sealed),
     }
     return tuple(what for what, missing in told.items() if missing)
+
+
+def _is_sealed(part: object) -> bool:
+    return isinstance(part, ThinkingPart) and not part.text
