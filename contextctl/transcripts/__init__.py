@@ -11,6 +11,7 @@ from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.gemini import read_gemini
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openai_responses import read_openai_responses
 from contextctl.transcripts.records import Records, split_records
@@ -28,6 +29,7 @@ class RecordReader(Protocol):
 READERS: dict[str, RecordReader] = {
     "anthropic": read_anthropic,
     "contextctl": read_contextctl,
+    "gemini": read_gemini,
     "openai-chat": read_openai_chat,
     "openai-responses": read_openai_responses,
     "tau-bench": read_tau_bench,

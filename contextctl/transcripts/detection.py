@@ -133,6 +133,13 @@ def _is_anthropic(sniff: Sniff) -> bool:
     return any(isinstance(model, str) and model.startswith("claude") for model in models)
 
 
+def _is_gemini(sniff: Sniff) -> bool:
+    requests = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    return any("contents" in value for value in (*sniff.objects, *requests)) or _any_has(
+        sniff, "role", "parts"
+    )
+
+
 def _is_responses(sniff: Sniff) -> bool:
     """A request with ``input``, or items that stand alone."""
     inner = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
@@ -183,7 +190,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
     ("sharegpt", _is_sharegpt),
-    ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
+    ("gemini", _is_gemini),
     ("openai-responses", _is_responses),
     ("anthropic", _is_anthropic),
     ("openai-chat", _is_chat),
