@@ -12,6 +12,7 @@ from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.gemini import read_gemini
+from contextctl.transcripts.gemini_cli import read_gemini_cli
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openai_responses import read_openai_responses
 from contextctl.transcripts.records import Records, split_records
@@ -30,6 +31,7 @@ READERS: dict[str, RecordReader] = {
     "anthropic": read_anthropic,
     "contextctl": read_contextctl,
     "gemini": read_gemini,
+    "gemini-cli": read_gemini_cli,
     "openai-chat": read_openai_chat,
     "openai-responses": read_openai_responses,
     "tau-bench": read_tau_bench,

@@ -133,6 +133,10 @@ def _is_anthropic(sniff: Sniff) -> bool:
     return any(isinstance(model, str) and model.startswith("claude") for model in models)
 
 
+def _is_gemini_cli(sniff: Sniff) -> bool:
+    return any(_any_has(sniff, key) for key in ("projectHash", "$rewindTo", "$set"))
+
+
 def _is_gemini(sniff: Sniff) -> bool:
     requests = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
     return any("contents" in value for value in (*sniff.objects, *requests)) or _any_has(
@@ -184,7 +188,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
-    ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
+    ("gemini-cli", _is_gemini_cli),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
