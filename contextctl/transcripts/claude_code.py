@@ -8,7 +8,7 @@ from contextctl.errors import Location
 from contextctl.messages import Message, OpaquePart, Part, TextPart, ThinkingPart, ToolResultPart, Usage
 from contextctl.recording import RecordedCompaction, Transcript
 from contextctl.transcripts.anthropic import anthropic_parts
-from contextctl.transcripts.chat_messages import MessageReading, json_kind, json_text, read_message
+from contextctl.transcripts.chat_messages import Malformed, MessageReading, json_kind, json_text, read_message
 from contextctl.transcripts.claude_code_tree import Node, Tree, chains
 from contextctl.transcripts.conversations import Draft, nearest_draft, place, transcripts_from
 from contextctl.transcripts.json_shapes import (
@@ -56,7 +56,7 @@ def read_claude_code(data: bytes, path: str, records: Records | None = None) -> 
         if not isinstance(value, dict):
             wrong = f"a record is an object, not {json_kind(value)}; it was not read"
             nearest_draft(drafts, record.line).report(wrong, place(record, path), skipped=1)
-        elif value.get("type") not in (*_TREE, *_NO_CONTEXT):
+        elif string(value.get("type")) not in _TREE | _NO_CONTEXT:
             unknown.tell(nearest_draft(drafts, record.line), value.get("type"), place(record, path))
     return transcripts_from(drafts, records, path, NAME)
 
@@ -67,7 +67,7 @@ def _nodes(records: Iterable[Record], path: str) -> list[Node]:
     by_uuid: dict[str, Node] = {}
     for record in records:
         value = record.value
-        if not isinstance(value, dict) or value.get("type") not in _TREE:
+        if not isinstance(value, dict) or string(value.get("type")) not in _TREE:
             continue
         node = Node(len(nodes), value, place(record, path))
         if node.uuid in by_uuid and _is_copy(node, by_uuid[node.uuid]):
@@ -124,7 +124,7 @@ class _Chain:
         elif message.recap:
             self._summary(node, message)
             return
-        else:
+        elif node.kind != "attachment":
             self._compacting, self._summary_at = False, None
         self._said.append((node, message))
 
@@ -135,23 +135,22 @@ class _Chain:
         return message.model_copy(update={"response_id": node.answer, "usage": usage, "model": changed})
 
     def _boundary(self, node: Node) -> None:
-        cleared = mapping(node.value.get("microcompactMetadata"))
-        is_live = node.place in self._live
-        if node.is_boundary:
-            self._compact(node, is_live=is_live)
-        elif node.value.get("subtype") == "microcompact_boundary":
+        """Take in a compaction; one that was rewound is told of and supersedes nothing."""
+        if node.is_clearing:
+            # What it says of tokens is not of the whole context.
             self._draft.compactions.append(RecordedCompaction(node.location, "cleared"))
-            if is_live:
-                self._clear(cleared)
+            if node.place in self._live:
+                self._clear(mapping(node.value.get("microcompactMetadata")))
+        elif node.is_boundary:
+            metadata = mapping(node.value.get("compactMetadata"))
+            tokens = count(metadata.get("preTokens"))
+            self._draft.compactions.append(RecordedCompaction(node.location, "summary", tokens_before=tokens))
+            if node.place in self._live:
+                self._compact(mapping(metadata.get("preservedSegment")))
 
-    def _compact(self, node: Node, *, is_live: bool) -> None:
+    def _compact(self, segment: dict[str, object]) -> None:
         """Take what came before out of sight, but for the stretch that the compaction kept."""
-        metadata = mapping(node.value.get("compactMetadata"))
-        tokens = count(metadata.get("preTokens"))
-        self._draft.compactions.append(RecordedCompaction(node.location, "summary", tokens_before=tokens))
-        if not is_live:
-            return
-        kept = self._stretch(mapping(metadata.get("preservedSegment")))
+        kept = self._stretch(segment)
         self._compacting, self._summary_at = True, None
         for index, (earlier, message) in enumerate(self._said):
             if earlier.place not in kept:
@@ -210,18 +209,17 @@ def _id(nodes: Sequence[Node], number: int) -> str | None:
 def _is_left_out(node: Node) -> bool:
     """True for what the model never sees: the client's own error replies, and what is for the screen."""
     if node.kind == "attachment":
-        return mapping(node.value.get("attachment")).get("type") in _ON_SCREEN
+        attachment = mapping(node.value.get("attachment"))
+        is_silent = attachment.get("type") == "hook_success" and not attachment.get("content")
+        return is_silent or string(attachment.get("type")) in _ON_SCREEN
     return node.kind == "assistant" and node.value.get("isApiErrorMessage") is True
 
 
 def _reading(node: Node) -> MessageReading:
     def build(value: object, location: Location) -> Message:
         del value
-        parts: Iterable[Part]
-        if node.kind == "attachment":
-            parts = _attached(node.value.get("attachment"))
-        else:
-            parts = anthropic_parts(_content(node), "a message's content")
+        is_attachment = node.kind == "attachment"
+        parts = _attached(node.value.get("attachment")) if is_attachment else _message_parts(node)
         return Message(
             role="assistant" if node.kind == "assistant" else "user",
             content=tuple(parts),
@@ -233,10 +231,11 @@ def _reading(node: Node) -> MessageReading:
     return read_message(build, node.value, node.location, roles=frozenset({"user", "assistant"}), hint=_HINT)
 
 
-def _content(node: Node) -> object:
-    """What was said; False, which is no content, where the record has no message."""
+def _message_parts(node: Node) -> Iterable[Part]:
     message = node.value.get("message")
-    return message.get("content") if isinstance(message, dict) else False
+    if not isinstance(message, dict):
+        raise Malformed(f"the message of a record is an object, not {json_kind(message)}")
+    return anthropic_parts(message.get("content"), "a message's content")
 
 
 def _attached(value: object) -> Iterable[Part]:

@@ -42,6 +42,11 @@ class Node:
         return self.kind == "system" and self.value.get("subtype") == "compact_boundary"
 
     @property
+    def is_clearing(self) -> bool:
+        """True where old results were taken out of the context."""
+        return self.kind == "system" and self.value.get("subtype") == "microcompact_boundary"
+
+    @property
     def parent_uuid(self) -> str | None:
         """The record before this one; across a compaction, the last one before it."""
         parent = string(self.value.get("parentUuid"))
@@ -49,8 +54,9 @@ class Node:
 
     @property
     def is_root(self) -> bool:
-        """True where the record says that none comes before it."""
-        return "parentUuid" in self.value and self.value["parentUuid"] is None and not self.is_boundary
+        """True for a prompt that begins the conversation anew; what else has no parent goes on with it."""
+        is_first = "parentUuid" in self.value and self.value["parentUuid"] is None
+        return is_first and self.kind == "user" and self.value.get("isCompactSummary") is not True
 
     @property
     def message(self) -> dict[str, object]:
@@ -169,8 +175,13 @@ class Tree:
         return live | {node.place for node in _with_additions(side)}
 
     def _leaf(self) -> Node:
-        said = [node for node in self._nodes if node.kind in ("user", "assistant", "attachment")]
-        return (said or list(self._nodes))[-1]
+        """The last record that says something or compacts; what else comes late may hang anywhere."""
+        telling = [
+            node
+            for node in self._nodes
+            if node.kind in ("user", "assistant", "attachment") or node.is_boundary or node.is_clearing
+        ]
+        return (telling or list(self._nodes))[-1]
 
     def _path(self, leaf: Node) -> list[Node]:
         path: list[Node] = []
