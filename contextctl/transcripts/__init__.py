@@ -7,10 +7,15 @@ from typing import Protocol
 from contextctl.errors import Location, UsageError
 from contextctl.findings import finding
 from contextctl.recording import Transcript
+from contextctl.transcripts.anthropic import read_anthropic
+from contextctl.transcripts.claude_code import read_claude_code
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.gemini import read_gemini
+from contextctl.transcripts.gemini_cli import read_gemini_cli
 from contextctl.transcripts.openai_chat import read_openai_chat
+from contextctl.transcripts.openai_responses import read_openai_responses
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.tau_bench import read_tau_bench
 
@@ -24,8 +29,13 @@ class RecordReader(Protocol):
 
 
 READERS: dict[str, RecordReader] = {
+    "anthropic": read_anthropic,
+    "claude-code": read_claude_code,
     "contextctl": read_contextctl,
+    "gemini": read_gemini,
+    "gemini-cli": read_gemini_cli,
     "openai-chat": read_openai_chat,
+    "openai-responses": read_openai_responses,
     "tau-bench": read_tau_bench,
 }
 """Format name -> reader."""

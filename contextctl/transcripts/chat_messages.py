@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from contextctl.errors import Location
@@ -36,8 +36,12 @@ class MessageReading:
     record: object = None
 
 
-class _Malformed(Exception):
+class Malformed(Exception):
     """A record that is no message; the text says why and quotes nothing of it."""
+
+
+MessageBuilder = Callable[[object, Location], Message]
+"""Makes a message of a JSON value, or raises :class:`Malformed`."""
 
 
 def message_from_json(value: object, location: Location) -> MessageReading:
@@ -46,18 +50,25 @@ def message_from_json(value: object, location: Location) -> MessageReading:
     An unknown role is an error, and the message is kept, so that its tokens count. Any other fault leaves
     no message. Ids, times, usage and other fields that no provider reads are not content.
     """
+    return read_message(_message, value, location, roles=KNOWN_ROLES, hint=_SHAPE_HINT)
+
+
+def read_message(
+    build: MessageBuilder, value: object, location: Location, *, roles: frozenset[str], hint: str
+) -> MessageReading:
+    """What ``build`` makes of a JSON value, its faults as findings. Never raises."""
     try:
-        message = _message(value, location)
-    except _Malformed as error:
-        wrong = finding("CTX011", f"{error}; the record was not read", location=location, hint=_SHAPE_HINT)
+        message = build(value, location)
+    except Malformed as error:
+        wrong = finding("CTX011", f"{error}; the record was not read", location=location, hint=hint)
         return MessageReading(None, (wrong,))
-    if message.role in KNOWN_ROLES:
+    if message.role in roles:
         return MessageReading(message, record=value)
     unknown = finding(
         "CTX015",
         f"unknown role '{_shortened(message.role)}'; the message was kept as it is",
         location=location,
-        hint=f"the roles are {', '.join(sorted(KNOWN_ROLES))}",
+        hint=f"the roles are {', '.join(sorted(roles))}",
     )
     return MessageReading(message, (unknown,), value)
 
@@ -83,30 +94,33 @@ def json_kind(value: object) -> str:
             return "an object"
 
 
-def _json(value: object, what: str, *, canonical: bool = False) -> str:
-    """JSON without blanks: as recorded, or with sorted keys and ASCII escapes."""
+def json_text(value: object, what: str, *, canonical: bool = False) -> str:
+    """JSON without blanks: as recorded, or with sorted keys and ASCII escapes.
+
+    Raises :class:`Malformed` for a number that JSON does not have.
+    """
     try:
         return json.dumps(
             value, separators=(",", ":"), sort_keys=canonical, ensure_ascii=canonical, allow_nan=False
         )
     except ValueError as error:
-        raise _Malformed(f"{what} holds a number that JSON does not have") from error
+        raise Malformed(f"{what} holds a number that JSON does not have") from error
 
 
 def _message(value: object, location: Location) -> Message:
     if not isinstance(value, dict):
-        raise _Malformed(f"a message is an object, not {json_kind(value)}")
+        raise Malformed(f"a message is an object, not {json_kind(value)}")
     if "role" not in value:
-        raise _Malformed("a message has no 'role'")
-    role = _text(value, "role", "a message's role")
+        raise Malformed("a message has no 'role'")
+    role = optional_text(value, "role", "a message's role")
     if role is None:
-        raise _Malformed("a message's role is a string, not null")
-    name = _text(value, "name", "a message's name")
+        raise Malformed("a message's role is a string, not null")
+    name = optional_text(value, "name", "a message's name")
     identity = value.get("id")
     content = content_parts(value.get("content"), "a message's content")
     parts: tuple[Part, ...]
     if role in ("tool", "function"):
-        call_id = _text(value, "tool_call_id", "'tool_call_id'") if role == "tool" else None
+        call_id = optional_text(value, "tool_call_id", "'tool_call_id'") if role == "tool" else None
         parts = (ToolResultPart(call_id=call_id, name=name, content=content),)
         name = None
     else:
@@ -120,11 +134,12 @@ def _message(value: object, location: Location) -> Message:
     )
 
 
-def _text(value: Mapping[str, object], key: str, what: str) -> str | None:
+def optional_text(value: Mapping[str, object], key: str, what: str) -> str | None:
+    """The text under a key, or None. Raises :class:`Malformed` where it is something else."""
     text = value.get(key)
     if text is None or isinstance(text, str):
         return text
-    raise _Malformed(f"{what} is a string, not {json_kind(text)}")
+    raise Malformed(f"{what} is a string, not {json_kind(text)}")
 
 
 def content_parts(content: object, what: str) -> tuple[ContentPart, ...]:
@@ -134,7 +149,7 @@ def content_parts(content: object, what: str) -> tuple[ContentPart, ...]:
     if isinstance(content, str):
         return (TextPart(text=content),)
     if not isinstance(content, list):
-        raise _Malformed(f"{what} is text, a list of parts or null, not {json_kind(content)}")
+        raise Malformed(f"{what} is text, a list of parts or null, not {json_kind(content)}")
     return tuple(_part(part, f"part {number} of {what}") for number, part in enumerate(content, 1))
 
 
@@ -142,33 +157,34 @@ def _part(part: object, what: str) -> ContentPart:
     if isinstance(part, str):
         return TextPart(text=part)
     if not isinstance(part, dict):
-        raise _Malformed(f"{what} is an object, not {json_kind(part)}")
+        raise Malformed(f"{what} is an object, not {json_kind(part)}")
     kind = part.get("type")
     match kind:
         case "text":
-            return TextPart(text=_needed(part, "text", what))
+            return TextPart(text=needed_text(part, "text", what))
         case "refusal":
-            return RefusalPart(text=_needed(part, "refusal", what))
+            return RefusalPart(text=needed_text(part, "refusal", what))
         case "image_url":
             return _image(part, what)
         case "input_audio":
-            return AudioPart(data=_json(part, what, canonical=True))
+            return AudioPart(data=json_text(part, what, canonical=True))
         case "file":
             file = part.get("file")
             name = file.get("filename") if isinstance(file, dict) else None
             return FilePart(
-                name=name if isinstance(name, str) else None, data=_json(part, what, canonical=True)
+                name=name if isinstance(name, str) else None, data=json_text(part, what, canonical=True)
             )
         case _:
             known = kind if isinstance(kind, str) else "untyped"
-            return OpaquePart(kind=known, data=_json(part, what, canonical=True))
+            return OpaquePart(kind=known, data=json_text(part, what, canonical=True))
 
 
-def _needed(part: Mapping[str, object], key: str, what: str) -> str:
+def needed_text(part: Mapping[str, object], key: str, what: str) -> str:
+    """The text under a key. Raises :class:`Malformed` where there is none."""
     text = part.get(key)
     if isinstance(text, str):
         return text
-    raise _Malformed(f"'{key}' in {what} is a string, not {json_kind(text)}")
+    raise Malformed(f"'{key}' in {what} is a string, not {json_kind(text)}")
 
 
 def _image(part: Mapping[str, object], what: str) -> ImagePart:
@@ -176,24 +192,24 @@ def _image(part: Mapping[str, object], what: str) -> ImagePart:
     if isinstance(image, str):
         return ImagePart(url=image)
     if not isinstance(image, dict):
-        raise _Malformed(f"'image_url' in {what} is an object, not {json_kind(image)}")
+        raise Malformed(f"'image_url' in {what} is an object, not {json_kind(image)}")
     detail = image.get("detail")
-    return ImagePart(url=_needed(image, "url", what), detail=detail if isinstance(detail, str) else None)
+    return ImagePart(url=needed_text(image, "url", what), detail=detail if isinstance(detail, str) else None)
 
 
 def _thinking(value: Mapping[str, object]) -> tuple[ThinkingPart, ...]:
-    text = _text(value, "reasoning_content", "'reasoning_content'")
+    text = optional_text(value, "reasoning_content", "'reasoning_content'")
     return (ThinkingPart(text=text),) if text else ()
 
 
 def _refusal(value: Mapping[str, object]) -> tuple[RefusalPart, ...]:
-    text = _text(value, "refusal", "'refusal'")
+    text = optional_text(value, "refusal", "'refusal'")
     return (RefusalPart(text=text),) if text else ()
 
 
 def _sound(value: Mapping[str, object]) -> tuple[AudioPart, ...]:
     sound = value.get("audio")
-    return (AudioPart(data=_json(sound, "'audio'", canonical=True)),) if isinstance(sound, dict) else ()
+    return (AudioPart(data=json_text(sound, "'audio'", canonical=True)),) if isinstance(sound, dict) else ()
 
 
 def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
@@ -201,7 +217,7 @@ def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
     if calls is None:
         calls = []
     if not isinstance(calls, list):
-        raise _Malformed(f"'tool_calls' is a list, not {json_kind(calls)}")
+        raise Malformed(f"'tool_calls' is a list, not {json_kind(calls)}")
     parts = [_call(call, f"tool call {number}") for number, call in enumerate(calls, 1)]
     legacy = value.get("function_call")
     if legacy is not None:
@@ -211,24 +227,24 @@ def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
 
 def _call(call: object, what: str) -> ToolCallPart:
     if not isinstance(call, dict):
-        raise _Malformed(f"{what} is an object, not {json_kind(call)}")
-    identity = _text(call, "id", f"the id of {what}")
+        raise Malformed(f"{what} is an object, not {json_kind(call)}")
+    identity = optional_text(call, "id", f"the id of {what}")
     custom = call.get("custom")
     if call.get("type") == "custom" and isinstance(custom, dict):
         return ToolCallPart(
-            id=identity, name=_needed(custom, "name", what), arguments=_needed(custom, "input", what)
+            id=identity, name=needed_text(custom, "name", what), arguments=needed_text(custom, "input", what)
         )
     return _function(call.get("function"), what, identity)
 
 
 def _function(function: object, what: str, identity: str | None, *, legacy: bool = False) -> ToolCallPart:
     if not isinstance(function, dict):
-        raise _Malformed(f"the function of {what} is an object, not {json_kind(function)}")
+        raise Malformed(f"the function of {what} is an object, not {json_kind(function)}")
     arguments = function.get("arguments")
     if isinstance(arguments, dict | list):
-        text = _json(arguments, f"the function of {what}")
+        text = json_text(arguments, f"the function of {what}")
     elif arguments is None or isinstance(arguments, str):
         text = arguments or ""
     else:
-        raise _Malformed(f"the arguments of {what} are a string or an object, not {json_kind(arguments)}")
-    return ToolCallPart(id=identity, name=_needed(function, "name", what), arguments=text, legacy=legacy)
+        raise Malformed(f"the arguments of {what} are a string or an object, not {json_kind(arguments)}")
+    return ToolCallPart(id=identity, name=needed_text(function, "name", what), arguments=text, legacy=legacy)

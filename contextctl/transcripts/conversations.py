@@ -157,7 +157,7 @@ def chat_drafts(records: Sequence[Record], path: str, read: MessageReader) -> li
         else:
             drafts += found
     for record in strays:
-        _nearest(drafts, record.line).report(_stray(record.value), place(record, path), skipped=1)
+        nearest_draft(drafts, record.line).report(_stray(record.value), place(record, path), skipped=1)
     return drafts
 
 
@@ -169,7 +169,7 @@ def _stray(value: object) -> str:
     return f"a record is an object, not {json_kind(value)}; it was not read"
 
 
-def _nearest(drafts: list[Draft], line: int) -> Draft:
+def nearest_draft(drafts: list[Draft], line: int) -> Draft:
     """The draft that starts at or last before a line, else the first; a new one where there is none."""
     if not drafts:
         drafts.append(Draft(line))
@@ -185,7 +185,7 @@ def transcripts_from(
     :class:`~contextctl.errors.TranscriptError` where no message at all could be read.
     """
     for problem in records.findings:
-        _nearest(drafts, problem.location.line or 1).findings.append(problem)
+        nearest_draft(drafts, problem.location.line or 1).findings.append(problem)
     if records.skipped:
         _share_skipped(drafts, records)
     for draft in drafts:
@@ -217,7 +217,7 @@ def transcripts_from(
 def _share_skipped(drafts: list[Draft], records: Records) -> None:
     for problem in records.findings:
         if problem.severity is Severity.ERROR:
-            _nearest(drafts, problem.location.line or 1).skipped += 1
+            nearest_draft(drafts, problem.location.line or 1).skipped += 1
 
 
 def _nothing(location: Location) -> Finding:

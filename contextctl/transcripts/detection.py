@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from contextctl.errors import Location, TranscriptError
-from contextctl.findings import finding
+from contextctl.findings import Finding, finding
+from contextctl.transcripts.answers import provider_of_answers
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.records import Records, split_records
 
@@ -18,8 +19,26 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_RESPONSES_BESIDE = ("model", "instructions", "previous_response_id", "conversation", "prompt")
+_RESPONSES_ITEMS = (
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "compaction",
+)
+_RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _MEDIA_LISTS = ("images", "videos", "audios")
-_ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_BATCH_KEYS = ("body", "params", "request")
+_ANTHROPIC_BLOCKS = (
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "server_tool_use",
+    "compaction",
+)
+_ANTHROPIC_SOURCES = ("image", "document")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
@@ -57,10 +76,9 @@ class Sniff:
     def requests(self) -> Iterator[dict[str, object]]:
         """Every object of the file that holds a list of messages."""
         for value in _objects(record.value for record in self.records.records):
-            body = value.get("body")
-            request = body if isinstance(body, dict) else value
-            if isinstance(request.get("messages"), list):
-                yield request
+            for request in (value, *_objects(value.get(key) for key in _BATCH_KEYS)):
+                if isinstance(request.get("messages"), list):
+                    yield request
 
     def messages(self) -> Iterator[dict[str, object]]:
         """Every object of the file that stands where a chat message may stand."""
@@ -115,6 +133,34 @@ def _is_anthropic(sniff: Sniff) -> bool:
     return any(isinstance(model, str) and model.startswith("claude") for model in models)
 
 
+def _is_gemini_cli(sniff: Sniff) -> bool:
+    return any(_any_has(sniff, key) for key in ("projectHash", "$rewindTo", "$set"))
+
+
+def _is_gemini(sniff: Sniff) -> bool:
+    requests = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    return any("contents" in value for value in (*sniff.objects, *requests)) or _any_has(
+        sniff, "role", "parts"
+    )
+
+
+def _is_responses(sniff: Sniff) -> bool:
+    """A request with ``input``, or items that stand alone."""
+    inner = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    for value in (*sniff.objects, *inner):
+        if "input" in value and "messages" not in value and any(key in value for key in _RESPONSES_BESIDE):
+            return True
+        if value.get("type") in _RESPONSES_ITEMS or ("role" in value and _has_responses_parts(value)):
+            return True
+        if value.get("type") == "reasoning" and "summary" in value:
+            return True
+    return False
+
+
+def _has_responses_parts(message: dict[str, object]) -> bool:
+    return any(part.get("type") in _RESPONSES_PARTS for part in _objects([message.get("content")]))
+
+
 def _has_chat_signs(message: dict[str, object]) -> bool:
     if message.get("role") in _CHAT_ROLES or "tool_calls" in message or "function_call" in message:
         return True
@@ -123,7 +169,8 @@ def _has_chat_signs(message: dict[str, object]) -> bool:
 
 def _has_anthropic_blocks(message: dict[str, object]) -> bool:
     return any(
-        part.get("type") in _ANTHROPIC_BLOCKS or (part.get("type") == "image" and "source" in part)
+        part.get("type") in _ANTHROPIC_BLOCKS
+        or (part.get("type") in _ANTHROPIC_SOURCES and isinstance(part.get("source"), dict))
         for part in _objects([message.get("content")])
     )
 
@@ -141,16 +188,16 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
-    ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
+    ("gemini-cli", _is_gemini_cli),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
     ("sharegpt", _is_sharegpt),
-    ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
+    ("gemini", _is_gemini),
+    ("openai-responses", _is_responses),
     ("anthropic", _is_anthropic),
     ("openai-chat", _is_chat),
-    ("openai-responses", lambda sniff: _any_has(sniff, "input", "model")),
 )
 """Signatures in the order in which they are tried; the first that matches names the format. A format that
 no reader stands behind is named, so that it is refused and not misread."""
@@ -186,11 +233,23 @@ def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[
         raise transcript_error(
             [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
         )
+    answers = provider_of_answers([record.value for record in records.records])
+    if answers is not None:
+        raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
     sniff = Sniff(data[:16], records)
     for name, matches in FORMATS:
         if matches(sniff):
             return name
     raise _not_understood(sniff, path, known)
+
+
+def _only_answers(provider: str, location: Location) -> Finding:
+    return finding(
+        "CTX014",
+        f"the file holds {provider}, answers without the prompts that they answer",
+        location=location,
+        hint="it holds responses; the file of the requests that were sent is the one to audit",
+    )
 
 
 def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
