@@ -11,6 +11,7 @@ from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.openai_chat import read_openai_chat
+from contextctl.transcripts.openhands import read_openhands
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.tau_bench import read_tau_bench
 
@@ -26,6 +27,7 @@ class RecordReader(Protocol):
 READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
     "openai-chat": read_openai_chat,
+    "openhands": read_openhands,
     "tau-bench": read_tau_bench,
 }
 """Format name -> reader."""

@@ -137,10 +137,27 @@ def _is_sharegpt(sniff: Sniff) -> bool:
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
 
 
+def _is_openhands(sniff: Sniff) -> bool:
+    """An event, or a run with its events; SDK events say their kind last."""
+    return _any_has(sniff, "history", "instance_id") or any(map(_is_openhands_event, sniff.objects))
+
+
+def _is_openhands_event(value: dict[str, object]) -> bool:
+    kind = value.get("kind")
+    if isinstance(kind, str) and "source" in value:
+        return kind.endswith("Event") or kind == "Condensation"
+    return (
+        isinstance(value.get("id"), int)
+        and "source" in value
+        and ("action" in value or "observation" in value)
+    )
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
+    ("openhands", _is_openhands),
     ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),

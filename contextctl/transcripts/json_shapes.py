@@ -1,0 +1,141 @@
+"""Fields of recorded JSON, and what readers that turn other shapes into chat messages have in common."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from contextctl.errors import Location
+from contextctl.findings import Severity, finding
+from contextctl.messages import Message, Usage
+from contextctl.transcripts.chat_messages import MessageReading, message_from_json
+from contextctl.transcripts.conversations import Draft
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,59}")
+
+
+def mapping(value: object) -> dict[str, object]:
+    """The object itself, or an empty one where it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[object]:
+    """The list itself, or an empty one where it is none."""
+    return value if isinstance(value, list) else []
+
+
+def string(value: object) -> str | None:
+    """The text, or None where it is none or empty."""
+    return value if isinstance(value, str) and value else None
+
+
+def count(value: object) -> int | None:
+    """A number of something, or None where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def total(*values: object) -> int | None:
+    """The sum of the counts among the values, or None where there is none."""
+    counts = [number for number in map(count, values) if number is not None]
+    return sum(counts) if counts else None
+
+
+def recorded_time(value: object) -> str | None:
+    """A time as it was written, be it text or a number."""
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+def usage_of(input_tokens: int | None, cached: int | None, output: int | None) -> Usage | None:
+    """What was reported for a call, or None where nothing was."""
+    if input_tokens is None and cached is None and output is None:
+        return None
+    return Usage(input_tokens=input_tokens, cached_tokens=cached, output_tokens=output)
+
+
+def openai_usage(value: object) -> Usage | None:
+    """The usage of an OpenAI chat response, in which the prompt's tokens include the cached ones."""
+    usage = mapping(value)
+    cached = count(mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return usage_of(
+        count(usage.get("prompt_tokens")),
+        count(usage.get("cache_read_input_tokens")) if cached is None else cached,
+        count(usage.get("completion_tokens")),
+    )
+
+
+def chat_call(identity: object, name: object, arguments: object) -> dict[str, object]:
+    """A tool call in OpenAI's shape."""
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def image_url(url: object, detail: object = None) -> dict[str, object]:
+    """An image part in OpenAI's shape."""
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
+
+
+def data_url(media_type: object, data: object) -> str:
+    """The address of data that stands in the recording itself, as base64."""
+    return f"data:{string(media_type) or 'application/octet-stream'};base64,{string(data) or ''}"
+
+
+def chat_message(value: object, location: Location, **more: object) -> MessageReading:
+    """A message in OpenAI's shape, with more of the fields of :class:`~contextctl.messages.Message`."""
+    reading = message_from_json(value, location)
+    if reading.message is None:
+        return reading
+    return MessageReading(reading.message.model_copy(update=more), reading.findings)
+
+
+def note_model(draft: Draft, name: object) -> str | None:
+    """Make this the model of the recording; its name where it is not the one before."""
+    model = string(name)
+    if model is None or model == draft.model:
+        return None
+    changed = draft.model is not None
+    draft.model = model
+    return model if changed else None
+
+
+def superseded(message: Message, by: str) -> Message:
+    """The same message, taken out of the model's sight; what took it out first stays named."""
+    return message if message.superseded else message.model_copy(update={"superseded": by})
+
+
+@dataclass(slots=True)
+class UnknownKinds:
+    """Tells once a file of each kind of record that is not known."""
+
+    what: str
+    told: set[str] = field(default_factory=set)
+
+    def tell(self, draft: Draft, kind: object, location: Location) -> None:
+        """Note that a record of this kind was left out."""
+        plain = isinstance(kind, str) and _PLAIN_NAME.fullmatch(kind)
+        name = f"'{kind}'" if plain else "that cannot be named"
+        if name in self.told:
+            return
+        self.told.add(name)
+        draft.findings.append(
+            finding(
+                "CTX014",
+                f"{self.what} of a kind {name} is not known; no record of this kind was read",
+                location=location,
+                severity=Severity.WARNING,
+                hint="where it holds something that the model saw, the counts are too low",
+            )
+        )
+
+
+def json_value(text: str) -> object:
+    """The JSON value that a text holds, or None where it holds none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def first_text(value: Mapping[str, object], *keys: str) -> str | None:
+    """The text under the first of the keys that has any."""
+    return next((text for key in keys if (text := string(value.get(key)))), None)

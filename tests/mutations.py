@@ -1,0 +1,66 @@
+"""Recordings with something wrong in them: a value anywhere in the JSON put in place of another."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from contextctl.errors import TranscriptError
+from contextctl.messages import KNOWN_ROLES
+from contextctl.recording import Transcript
+
+STRANGE = st.sampled_from(
+    [None, True, 0, -1, 7, 1.5, math.inf, "", "x", "\ud83d", [], {}, [None], [[]], ["x"], [{}], {"x": []}]
+)
+
+
+def _spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from _spots(item, (*path, key))
+
+
+@st.composite
+def mutated(draw: st.DrawFn, document: Any) -> Any:
+    """The document with one to three values replaced, taken out or doubled."""
+    changed = copy.deepcopy(document)
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(list(_spots(changed))))
+        if not path:
+            return draw(STRANGE)
+        holder = changed
+        for key in path[:-1]:
+            holder = holder[key]
+        match draw(st.sampled_from(["replace", "remove", "double"])):
+            case "remove":
+                del holder[path[-1]]
+            case "double" if isinstance(holder, list):
+                holder.insert(path[-1], holder[path[-1]])
+            case _:
+                holder[path[-1]] = draw(STRANGE)
+    return changed
+
+
+def as_lines(*rows: Any) -> bytes:
+    """A record a line."""
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def check_reading(read: Callable[[bytes, str], tuple[Transcript, ...]], data: bytes) -> None:
+    """Reads, or refuses as it should; whatever is kept has a place and a role that is known or told."""
+    try:
+        transcripts = read(data, "logs/x.jsonl")
+    except TranscriptError as error:
+        assert error.problems
+        return
+    for transcript in transcripts:
+        unknown = {item.location.record for item in transcript.findings if item.code == "CTX015"}
+        for message in transcript.messages:
+            assert message.location is not None and message.location.line
+            assert message.role in KNOWN_ROLES or message.location.record in unknown
