@@ -12,7 +12,9 @@ from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openhands import read_openhands
+from contextctl.transcripts.pi import read_pi
 from contextctl.transcripts.records import Records, split_records
+from contextctl.transcripts.swe_agent import read_swe_agent
 from contextctl.transcripts.tau_bench import read_tau_bench
 
 
@@ -28,6 +30,8 @@ READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
     "openai-chat": read_openai_chat,
     "openhands": read_openhands,
+    "pi": read_pi,
+    "swe-agent": read_swe_agent,
     "tau-bench": read_tau_bench,
 }
 """Format name -> reader."""

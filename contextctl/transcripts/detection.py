@@ -153,11 +153,16 @@ def _is_openhands_event(value: dict[str, object]) -> bool:
     )
 
 
+def _is_pi(sniff: Sniff) -> bool:
+    return any(value.get("type") == "session" and "cwd" in value for value in sniff.objects)
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
     ("openhands", _is_openhands),
+    ("pi", _is_pi),
     ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),

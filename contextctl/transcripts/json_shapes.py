@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from contextctl.errors import Location
 from contextctl.findings import Severity, finding
-from contextctl.messages import Message, Usage
+from contextctl.messages import Message, ThinkingPart, Usage
 from contextctl.transcripts.chat_messages import MessageReading, message_from_json
 from contextctl.transcripts.conversations import Draft
 
@@ -86,6 +86,24 @@ def chat_message(value: object, location: Location, **more: object) -> MessageRe
     if reading.message is None:
         return reading
     return MessageReading(reading.message.model_copy(update=more), reading.findings)
+
+
+def with_thinking(reading: MessageReading, blocks: object) -> MessageReading:
+    """The same with reasoning in signed or redacted blocks, of which ``reasoning_content`` is a copy."""
+    thoughts = tuple(
+        ThinkingPart(
+            text=string(block.get("thinking")) or "",
+            signature=string(block.get("signature")) or string(block.get("data")),
+        )
+        for block in map(mapping, listed(blocks))
+        if block
+    )
+    if reading.message is None or not thoughts:
+        return reading
+    rest = tuple(part for part in reading.message.content if not isinstance(part, ThinkingPart))
+    return MessageReading(
+        reading.message.model_copy(update={"content": (*thoughts, *rest)}), reading.findings
+    )
 
 
 def note_model(draft: Draft, name: object) -> str | None:

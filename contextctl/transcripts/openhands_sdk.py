@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextctl.errors import Location
-from contextctl.messages import Message, Part, RequestSettings, ThinkingPart, Usage
-from contextctl.transcripts.chat_messages import MessageReading
+from contextctl.messages import RequestSettings, Usage
 from contextctl.transcripts.conversations import Draft
 from contextctl.transcripts.json_shapes import (
     UnknownKinds,
@@ -18,6 +17,7 @@ from contextctl.transcripts.json_shapes import (
     recorded_time,
     string,
     usage_of,
+    with_thinking,
 )
 from contextctl.transcripts.openhands_view import EventView
 
@@ -114,10 +114,9 @@ class SdkEvents:
         **more: object,
     ) -> None:
         reading = chat_message(value, location, time=recorded_time(event.get("timestamp")), **more)
-        blocks = _signed(thoughts or {})
-        if reading.message is not None and blocks:
-            reading = MessageReading(_with_thinking(reading.message, blocks), reading.findings)
-        self._view.add(string(event.get("id")), reading)
+        self._view.add(
+            string(event.get("id")), with_thinking(reading, mapping(thoughts).get("thinking_blocks"))
+        )
 
     def _state(self, event: dict[str, object]) -> None:
         """Usage is only recorded as sums; where they grew by exactly one turn, that is the next reply's."""
@@ -177,21 +176,3 @@ def _call(call: object) -> object:
 def _bare_call(event: dict[str, object]) -> object:
     arguments = {key: value for key, value in mapping(event.get("action")).items() if key != "kind"}
     return chat_call(event.get("tool_call_id"), event.get("tool_name"), arguments)
-
-
-def _signed(value: dict[str, object]) -> list[ThinkingPart]:
-    """Reasoning in signed or redacted blocks, of which ``reasoning_content`` is a copy."""
-    blocks = map(mapping, listed(value.get("thinking_blocks")))
-    return [
-        ThinkingPart(
-            text=string(block.get("thinking")) or "",
-            signature=string(block.get("signature")) or string(block.get("data")),
-        )
-        for block in blocks
-        if block
-    ]
-
-
-def _with_thinking(message: Message, blocks: list[ThinkingPart]) -> Message:
-    rest: tuple[Part, ...] = tuple(part for part in message.content if not isinstance(part, ThinkingPart))
-    return message.model_copy(update={"content": (*blocks, *rest)})
