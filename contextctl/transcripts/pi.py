@@ -145,10 +145,10 @@ class _Session:
         for number, entry in enumerate(self._entries):
             parent = entry.get("parentId")
             before = number - 1 if number else None
-            is_root = parent is None and "parentId" in entry
-            parents.append(
-                None if is_root else numbers.get(parent, before) if isinstance(parent, str) else before
-            )
+            if isinstance(parent, str):
+                parents.append(numbers.get(parent, before))
+            else:
+                parents.append(None if "parentId" in entry else before)
             if identity := string(entry.get("id")):
                 numbers[identity] = number
         path: list[int] = []
@@ -168,6 +168,7 @@ class _Session:
             RecordedCompaction(at, "summary", tokens_before=tokens, readable=summary is not None)
         )
         self._draft.findings += reading.findings
+        self._draft.skipped += reading.message is None
         first = self._first_kept(entry, number)
         if number not in on_path:
             recap = reading.message and superseded(reading.message, "fork")
