@@ -105,7 +105,7 @@ class _Session:
                 self._take(number, chat_message({"role": "user", "content": _content(entry)}, at))
             case "branch_summary":
                 self._take(number, chat_message({"role": "user", "content": entry.get("summary")}, at))
-            case kind if kind not in _NO_CONTEXT:
+            case kind if not isinstance(kind, str) or kind not in _NO_CONTEXT:
                 self._unknown.tell(self._draft, kind, at)
         if number in self._made and self._made[number].time is None:
             time = recorded_time(entry.get("timestamp"))
