@@ -9,7 +9,8 @@ from contextctl.findings import finding
 from contextctl.recording import Transcript
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
-from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
+from contextctl.transcripts.inspect import read_inspect
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openhands import read_openhands
 from contextctl.transcripts.pi import read_pi
@@ -28,6 +29,7 @@ class RecordReader(Protocol):
 
 READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
+    "inspect": read_inspect,
     "openai-chat": read_openai_chat,
     "openhands": read_openhands,
     "pi": read_pi,
@@ -48,6 +50,9 @@ def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple
         known = ", ".join(READERS)
         raise UsageError(f"unknown transcript format '{format}'", hint=f"the formats are {known}")
     check_bytes(data, path)
+    packed = archive_format(data)
+    if packed is not None and format in (None, packed):
+        return READERS[packed](data, path)
     records = split_records(data, path)
     name = format or detect_records(data, records, path, known=READERS)
     if name not in READERS:

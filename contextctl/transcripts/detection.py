@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
+from zipfile import BadZipFile, ZipFile
 
 from contextctl.errors import Location, TranscriptError
 from contextctl.findings import finding
@@ -157,6 +159,11 @@ def _is_pi(sniff: Sniff) -> bool:
     return any(value.get("type") == "session" and "cwd" in value for value in sniff.objects)
 
 
+def _is_inspect(sniff: Sniff) -> bool:
+    """A log, or a sample that was taken out of one."""
+    return _any_has(sniff, "eval", "samples") or _any_has(sniff, "epoch", "target", "messages")
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
@@ -166,7 +173,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
-    ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
+    ("inspect", _is_inspect),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
@@ -179,14 +186,27 @@ no reader stands behind is named, so that it is refused and not misread."""
 
 
 def check_bytes(data: bytes, path: str) -> None:
-    """Refuse bytes that are no text of ours: compressed, archived, UTF-16.
+    """Refuse bytes that are no text of ours: compressed, UTF-16, an archive that is of no format.
 
     Raises :class:`~contextctl.errors.TranscriptError`.
     """
+    if archive_format(data) is not None:
+        return
     for start, what, hint in _PACKED:
         if data.startswith(start):
             message = f"the file is {what}, which is not read"
             raise transcript_error([finding("CTX014", message, location=Location(path, 1), hint=hint)])
+
+
+def archive_format(data: bytes) -> str | None:
+    """The format of a zip archive, which holds no records until it is unpacked; None for anything else."""
+    if not data.startswith(b"PK\x03\x04"):
+        return None
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            return "inspect" if "header.json" in archive.namelist() else None
+    except (BadZipFile, NotImplementedError, OSError, ValueError):
+        return None
 
 
 def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
@@ -196,6 +216,9 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
     the error names the keys that were seen and the ``known`` formats.
     """
     check_bytes(data, path)
+    packed = archive_format(data)
+    if packed is not None:
+        return packed
     return detect_records(data, split_records(data, path), path, known=known)
 
 
