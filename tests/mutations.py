@@ -29,11 +29,11 @@ def _spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @st.composite
 def mutated(draw: st.DrawFn, document: Any) -> Any:
     """The document with one to three values replaced, taken out or doubled."""
-    changed = copy.deepcopy(document)
+    changed = json.loads(json.dumps(document))
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(list(_spots(changed))))
         if not path:
-            return draw(STRANGE)
+            return copy.deepcopy(draw(STRANGE))
         holder = changed
         for key in path[:-1]:
             holder = holder[key]
@@ -41,9 +41,9 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
             case "remove":
                 del holder[path[-1]]
             case "double" if isinstance(holder, list):
-                holder.insert(path[-1], holder[path[-1]])
+                holder.insert(path[-1], copy.deepcopy(holder[path[-1]]))
             case _:
-                holder[path[-1]] = draw(STRANGE)
+                holder[path[-1]] = copy.deepcopy(draw(STRANGE))
     return changed
 
 

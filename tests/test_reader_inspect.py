@@ -72,11 +72,11 @@ def log(*samples: object) -> bytes:
     return json.dumps({**head, "samples": list(samples)}, indent=1).encode()
 
 
-def archive(members: dict[str, Any], *, header: bool = True) -> bytes:
+def archive(members: dict[str, bytes | Any], *, header: bool = True) -> bytes:
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, value in members.items():
-            packed.writestr(name, value if isinstance(value, str) else json.dumps(value))
+            packed.writestr(name, value if isinstance(value, bytes) else json.dumps(value))
         if header:
             packed.writestr("header.json", json.dumps({"version": 2, "eval": {}}))
     return stream.getvalue()
@@ -283,7 +283,7 @@ def test_an_archive_is_read_sample_by_sample() -> None:
 
 
 def test_a_sample_that_cannot_be_read_is_reported_and_the_others_are_read() -> None:
-    data = archive({"samples/a.json": PLAIN, "samples/b.json": "{", "samples/c.json": "7"})
+    data = archive({"samples/a.json": PLAIN, "samples/b.json": b"{", "samples/c.json": 7})
     first, *others = read_transcripts(data, "a.eval")
     assert len(first.messages) == 4
     assert [[item.code for item in other.findings] for other in others] == [["CTX016"], ["CTX011"]]

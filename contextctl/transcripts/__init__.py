@@ -15,6 +15,7 @@ from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openhands import read_openhands
 from contextctl.transcripts.pi import read_pi
 from contextctl.transcripts.records import Records, split_records
+from contextctl.transcripts.sharegpt import read_sharegpt
 from contextctl.transcripts.swe_agent import read_swe_agent
 from contextctl.transcripts.tau_bench import read_tau_bench
 
@@ -33,6 +34,7 @@ READERS: dict[str, RecordReader] = {
     "openai-chat": read_openai_chat,
     "openhands": read_openhands,
     "pi": read_pi,
+    "sharegpt": read_sharegpt,
     "swe-agent": read_swe_agent,
     "tau-bench": read_tau_bench,
 }

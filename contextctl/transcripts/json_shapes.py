@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -144,14 +143,6 @@ class UnknownKinds:
                 hint="where it holds something that the model saw, the counts are too low",
             )
         )
-
-
-def json_value(text: str) -> object:
-    """The JSON value that a text holds, or None where it holds none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def first_text(value: Mapping[str, object], *keys: str) -> str | None:
