@@ -11,6 +11,7 @@ from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
 from contextctl.transcripts.inspect import read_inspect
+from contextctl.transcripts.langchain import read_langchain
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openhands import read_openhands
 from contextctl.transcripts.pi import read_pi
@@ -31,6 +32,7 @@ class RecordReader(Protocol):
 READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
     "inspect": read_inspect,
+    "langchain": read_langchain,
     "openai-chat": read_openai_chat,
     "openhands": read_openhands,
     "pi": read_pi,

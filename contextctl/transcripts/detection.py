@@ -20,6 +20,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_LANGCHAIN_TYPES = ("human", "ai", "system", "developer", "tool", "function", "chat", "AIMessageChunk")
 _MEDIA_LISTS = ("images", "videos", "audios")
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
@@ -164,6 +165,29 @@ def _is_inspect(sniff: Sniff) -> bool:
     return _any_has(sniff, "eval", "samples") or _any_has(sniff, "epoch", "target", "messages")
 
 
+def _is_langchain(sniff: Sniff) -> bool:
+    """A message in one of the three forms, alone or in a list; flat ones only with words of their own."""
+    held = [
+        item
+        for value in sniff.objects
+        for holder in (value, value.get("kwargs"), value.get("values"))
+        if isinstance(holder, dict)
+        for item in _objects([value, holder.get("messages")])
+    ]
+    return any(map(_is_langchain_message, held))
+
+
+def _is_langchain_message(value: dict[str, object]) -> bool:
+    if value.get("lc") == 1 and isinstance(value.get("id"), list):
+        return True
+    kind = value.get("type")
+    if not isinstance(kind, str) or "role" in value:
+        return False
+    if set(value) == {"type", "data"} and isinstance(value["data"], dict):
+        return kind in _LANGCHAIN_TYPES and "content" in value["data"]
+    return kind in ("human", "ai", "AIMessageChunk", "HumanMessageChunk") and "content" in value
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
@@ -175,6 +199,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("codex", _is_codex),
     ("inspect", _is_inspect),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
+    ("langchain", _is_langchain),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
     ("anthropic", _is_anthropic),
