@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -148,3 +149,8 @@ class UnknownKinds:
 def first_text(value: Mapping[str, object], *keys: str) -> str | None:
     """The text under the first of the keys that has any."""
     return next((text for key in keys if (text := string(value.get(key)))), None)
+
+
+def text_or_json(value: object) -> str:
+    """A text as it is, anything else as JSON, which is how it is sent."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
