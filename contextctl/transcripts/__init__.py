@@ -15,10 +15,12 @@ from contextctl.transcripts.langchain import read_langchain
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openhands import read_openhands
 from contextctl.transcripts.pi import read_pi
+from contextctl.transcripts.pydantic_ai import read_pydantic_ai
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.sharegpt import read_sharegpt
 from contextctl.transcripts.swe_agent import read_swe_agent
 from contextctl.transcripts.tau_bench import read_tau_bench
+from contextctl.transcripts.vercel_ai import read_vercel_ai
 
 
 class RecordReader(Protocol):
@@ -36,9 +38,11 @@ READERS: dict[str, RecordReader] = {
     "openai-chat": read_openai_chat,
     "openhands": read_openhands,
     "pi": read_pi,
+    "pydantic-ai": read_pydantic_ai,
     "sharegpt": read_sharegpt,
     "swe-agent": read_swe_agent,
     "tau-bench": read_tau_bench,
+    "vercel-ai": read_vercel_ai,
 }
 """Format name -> reader."""
 

@@ -188,6 +188,33 @@ def _is_langchain_message(value: dict[str, object]) -> bool:
     return kind in ("human", "ai", "AIMessageChunk", "HumanMessageChunk") and "content" in value
 
 
+def _held(sniff: Sniff) -> Iterator[dict[str, object]]:
+    """The first objects and those in their lists of messages."""
+    for value in sniff.objects:
+        yield from _objects([value, value.get("messages"), value.get("all_messages")])
+
+
+def _is_pydantic_ai(sniff: Sniff) -> bool:
+    return any(
+        value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list)
+        for value in _held(sniff)
+    )
+
+
+def _is_vercel_ai(sniff: Sniff) -> bool:
+    return any(map(_is_ui_message, _held(sniff)))
+
+
+def _is_ui_message(value: dict[str, object]) -> bool:
+    """A message of the screen; messages of a trace have parts too, and no id."""
+    if "role" not in value:
+        return False
+    parts, types = value.get("parts"), [part.get("type") for part in _objects([value.get("parts")])]
+    if not isinstance(parts, list) or not all(isinstance(kind, str) for kind in types):
+        return isinstance(value.get("toolInvocations"), list)
+    return ("id" in value and bool(types)) or any(str(kind).startswith(("tool-", "step-")) for kind in types)
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
@@ -200,6 +227,8 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("inspect", _is_inspect),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
     ("langchain", _is_langchain),
+    ("pydantic-ai", _is_pydantic_ai),
+    ("vercel-ai", _is_vercel_ai),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
     ("anthropic", _is_anthropic),
