@@ -114,6 +114,14 @@ def test_a_call_that_never_became_an_action_stays_with_its_reply() -> None:
     assert [call.id for call in transcript.messages[1].calls] == ["c1", "c2"]
 
 
+def test_a_call_without_an_id_is_read_once() -> None:
+    response = reply("r1", "c1")
+    del response["choices"][0]["message"]["tool_calls"][0]["id"]
+    action = run(5, "c1", response)
+    del action["tool_call_metadata"]["tool_call_id"]
+    assert len(only(TASK, action).messages[1].calls) == 1
+
+
 def test_without_metadata_a_result_answers_the_action_that_caused_it() -> None:
     action = {"id": 3, "source": "agent", "action": "run", "args": {"command": "ls", "thought": "hm"}}
     answer = {"id": 4, "source": "agent", "observation": "run", "content": "a.txt", "cause": 3}

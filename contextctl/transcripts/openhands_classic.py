@@ -99,7 +99,8 @@ class ClassicEvents:
             return
         if response_id is not None:
             self._replies.add(response_id)
-        without_action = [call for call in recorded if string(call.get("id")) not in self._acted]
+        others = [call for call in recorded if call is not calls[0]]
+        without_action = [call for call in others if string(call.get("id")) not in self._acted]
         value = {
             "role": "assistant",
             "content": reply.get("content") if reply else string(arguments.get("thought")),
