@@ -1,30 +1,66 @@
-"""Recorded JSON put out of shape, for readers that must never crash on it."""
+"""Recordings with something wrong in them: a value anywhere in the JSON put in place of another."""
 
 from __future__ import annotations
 
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
 
-_SCALARS = (
-    st.none() | st.booleans() | st.integers(-1, 3) | st.floats() | st.sampled_from(["", "text", "user"])
-)
-_KEYS = st.sampled_from(
-    ["type", "role", "content", "id", "text", "parts", "name", "data", "source", "output"]
-)
-_ODD = st.recursive(
-    _SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
-    max_leaves=8,
+from contextctl.errors import TranscriptError
+from contextctl.messages import KNOWN_ROLES
+from contextctl.recording import Transcript
+
+STRANGE = st.sampled_from(
+    [None, True, 0, -1, 7, 1.5, math.inf, "", "x", "\ud83d", [], {}, [None], [[]], ["x"], [{}], {"x": []}]
 )
 
 
-def mutated(value: object, draw: Any) -> Any:
-    """The value with some of what it holds replaced by something else, or left out."""
-    chance = draw(st.integers(0, 19))
-    if chance == 0:
-        return draw(_ODD)
-    if isinstance(value, dict):
-        kept = [key for key in value if chance != 1 or draw(st.booleans())]
-        return {key: mutated(value[key], draw) for key in kept}
-    return [mutated(inner, draw) for inner in value] if isinstance(value, list) else value
+def _spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from _spots(item, (*path, key))
+
+
+@st.composite
+def mutated(draw: st.DrawFn, document: Any) -> Any:
+    """The document with one to three values replaced, taken out or doubled."""
+    changed = json.loads(json.dumps(document))
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(list(_spots(changed))))
+        if not path:
+            return copy.deepcopy(draw(STRANGE))
+        holder = changed
+        for key in path[:-1]:
+            holder = holder[key]
+        match draw(st.sampled_from(["replace", "remove", "double"])):
+            case "remove":
+                del holder[path[-1]]
+            case "double" if isinstance(holder, list):
+                holder.insert(path[-1], copy.deepcopy(holder[path[-1]]))
+            case _:
+                holder[path[-1]] = copy.deepcopy(draw(STRANGE))
+    return changed
+
+
+def as_lines(*rows: Any) -> bytes:
+    """A record a line."""
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def check_reading(read: Callable[[bytes, str], tuple[Transcript, ...]], data: bytes) -> None:
+    """Reads, or refuses as it should; whatever is kept has a place and a role that is known or told."""
+    try:
+        transcripts = read(data, "logs/x.jsonl")
+    except TranscriptError as error:
+        assert error.problems
+        return
+    told = {item.code for transcript in transcripts for item in transcript.findings}
+    for transcript in transcripts:
+        for message in transcript.messages:
+            assert message.location is not None and message.location.line
+            assert message.role in KNOWN_ROLES or "CTX015" in told

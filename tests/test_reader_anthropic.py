@@ -26,7 +26,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.detection import detect
-from tests.mutations import mutated
+from tests.scrambled import mutated
 
 PIXELS = "iVBORw0K" * 400
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXELS}}

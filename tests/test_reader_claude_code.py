@@ -25,7 +25,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts.claude_code import CLEARED, read_claude_code
 from contextctl.transcripts.detection import detect
-from tests.mutations import mutated
+from tests.scrambled import mutated
 
 PIXELS = "iVBORw0K" * 400
 Row = dict[str, Any]

@@ -27,7 +27,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.gemini import read_gemini
-from tests.mutations import mutated
+from tests.scrambled import mutated
 
 TOOLS = [{"functionDeclarations": [{"name": "tide", "parameters": {"type": "object"}}]}]
 USER = {"role": "user", "parts": [{"text": "When is high water?"}]}

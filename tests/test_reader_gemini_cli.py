@@ -24,7 +24,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.gemini_cli import read_gemini_cli
-from tests.mutations import mutated
+from tests.scrambled import mutated
 
 HEAD = {"sessionId": "s-1", "projectHash": "00", "startTime": "t0", "lastUpdated": "t0"}
 TOKENS = {"input": 900, "output": 20, "cached": 300, "thoughts": 7, "tool": 0, "total": 927}

@@ -28,7 +28,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
 from contextctl.transcripts.openai_responses import read_openai_responses
-from tests.mutations import mutated
+from tests.scrambled import mutated
 
 TIDE = {"type": "function", "name": "tide", "parameters": {"type": "object"}, "strict": True}
 WIND = {"type": "function", "name": "wind", "parameters": {"type": "object"}}

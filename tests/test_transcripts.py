@@ -381,8 +381,9 @@ def test_another_providers_shape_is_named_also_where_the_sign_of_it_comes_in_a_l
     assert detect(jsonl({"messages": [HELLO]}, request_line)) == "anthropic"
 
 
-def test_media_listed_beside_the_messages_are_refused_and_not_left_out() -> None:
-    assert "sharegpt" in str(refusal(jsonl({"messages": [HELLO], "images": ["a.png"]})))
+def test_media_listed_beside_the_messages_are_read_or_told_of_and_not_left_out() -> None:
+    (transcript,) = read({"messages": [HELLO], "images": ["a.png"]})
+    assert (transcript.format, told(transcript)) == ("sharegpt", [("CTX011", 1)])
 
 
 def test_an_unknown_format_name_is_a_usage_error_with_the_known_ones() -> None:

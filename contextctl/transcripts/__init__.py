@@ -11,13 +11,21 @@ from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.claude_code import read_claude_code
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
-from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
 from contextctl.transcripts.gemini import read_gemini
 from contextctl.transcripts.gemini_cli import read_gemini_cli
+from contextctl.transcripts.inspect import read_inspect
+from contextctl.transcripts.langchain import read_langchain
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openai_responses import read_openai_responses
+from contextctl.transcripts.openhands import read_openhands
+from contextctl.transcripts.pi import read_pi
+from contextctl.transcripts.pydantic_ai import read_pydantic_ai
 from contextctl.transcripts.records import Records, split_records
+from contextctl.transcripts.sharegpt import read_sharegpt
+from contextctl.transcripts.swe_agent import read_swe_agent
 from contextctl.transcripts.tau_bench import read_tau_bench
+from contextctl.transcripts.vercel_ai import read_vercel_ai
 
 
 class RecordReader(Protocol):
@@ -36,7 +44,15 @@ READERS: dict[str, RecordReader] = {
     "gemini-cli": read_gemini_cli,
     "openai-chat": read_openai_chat,
     "openai-responses": read_openai_responses,
+    "inspect": read_inspect,
+    "langchain": read_langchain,
+    "openhands": read_openhands,
+    "pi": read_pi,
+    "pydantic-ai": read_pydantic_ai,
+    "sharegpt": read_sharegpt,
+    "swe-agent": read_swe_agent,
     "tau-bench": read_tau_bench,
+    "vercel-ai": read_vercel_ai,
 }
 """Format name -> reader."""
 
@@ -52,6 +68,9 @@ def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple
         known = ", ".join(READERS)
         raise UsageError(f"unknown transcript format '{format}'", hint=f"the formats are {known}")
     check_bytes(data, path)
+    packed = archive_format(data)
+    if packed is not None and format in (None, packed):
+        return READERS[packed](data, path)
     records = split_records(data, path)
     name = format or detect_records(data, records, path, known=READERS)
     if name not in READERS:

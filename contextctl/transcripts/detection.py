@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
+from zipfile import BadZipFile, ZipFile
 
 from contextctl.errors import Location, TranscriptError
 from contextctl.findings import Finding, finding
@@ -28,6 +30,7 @@ _RESPONSES_ITEMS = (
     "compaction",
 )
 _RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
+_LANGCHAIN_TYPES = ("human", "ai", "system", "developer", "tool", "function", "chat", "AIMessageChunk")
 _MEDIA_LISTS = ("images", "videos", "audios")
 _BATCH_KEYS = ("body", "params", "request")
 _ANTHROPIC_BLOCKS = (
@@ -184,15 +187,95 @@ def _is_sharegpt(sniff: Sniff) -> bool:
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
 
 
+def _is_openhands(sniff: Sniff) -> bool:
+    """An event, or a run with its events; SDK events say their kind last."""
+    return _any_has(sniff, "history", "instance_id") or any(map(_is_openhands_event, sniff.objects))
+
+
+def _is_openhands_event(value: dict[str, object]) -> bool:
+    kind = value.get("kind")
+    if isinstance(kind, str) and "source" in value:
+        return kind.endswith("Event") or kind == "Condensation"
+    return (
+        isinstance(value.get("id"), int)
+        and "source" in value
+        and ("action" in value or "observation" in value)
+    )
+
+
+def _is_pi(sniff: Sniff) -> bool:
+    return any(value.get("type") == "session" and "cwd" in value for value in sniff.objects)
+
+
+def _is_inspect(sniff: Sniff) -> bool:
+    """A log, or a sample that was taken out of one."""
+    return _any_has(sniff, "eval", "samples") or _any_has(sniff, "epoch", "target", "messages")
+
+
+def _is_langchain(sniff: Sniff) -> bool:
+    """A message in one of the three forms, alone or in a list; flat ones only with words of their own."""
+    held = [
+        item
+        for value in sniff.objects
+        for holder in (value, value.get("kwargs"), value.get("values"))
+        if isinstance(holder, dict)
+        for item in _objects([value, holder.get("messages")])
+    ]
+    return any(map(_is_langchain_message, held))
+
+
+def _is_langchain_message(value: dict[str, object]) -> bool:
+    if value.get("lc") == 1 and isinstance(value.get("id"), list):
+        return True
+    kind = value.get("type")
+    if not isinstance(kind, str) or "role" in value:
+        return False
+    if set(value) == {"type", "data"} and isinstance(value["data"], dict):
+        return kind in _LANGCHAIN_TYPES and "content" in value["data"]
+    return kind in ("human", "ai", "AIMessageChunk", "HumanMessageChunk") and "content" in value
+
+
+def _held(sniff: Sniff) -> Iterator[dict[str, object]]:
+    """The first objects and those in their lists of messages."""
+    for value in sniff.objects:
+        yield from _objects([value, value.get("messages"), value.get("all_messages")])
+
+
+def _is_pydantic_ai(sniff: Sniff) -> bool:
+    return any(
+        value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list)
+        for value in _held(sniff)
+    )
+
+
+def _is_vercel_ai(sniff: Sniff) -> bool:
+    return any(map(_is_ui_message, _held(sniff)))
+
+
+def _is_ui_message(value: dict[str, object]) -> bool:
+    """A message of the screen; messages of a trace have parts too, and no id."""
+    if "role" not in value:
+        return False
+    parts, types = value.get("parts"), [part.get("type") for part in _objects([value.get("parts")])]
+    if not isinstance(parts, list) or not all(isinstance(kind, str) for kind in types):
+        return isinstance(value.get("toolInvocations"), list)
+    return ("id" in value and bool(types)) or any(str(kind).startswith(("tool-", "step-")) for kind in types)
+
+
 FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("contextctl", _is_own),
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
     ("gemini-cli", _is_gemini_cli),
+    ("openhands", _is_openhands),
+    ("pi", _is_pi),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
-    ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
+    ("inspect", _is_inspect),
     ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
+    ("langchain", _is_langchain),
+    ("pydantic-ai", _is_pydantic_ai),
+    ("vercel-ai", _is_vercel_ai),
     ("sharegpt", _is_sharegpt),
     ("gemini", _is_gemini),
     ("openai-responses", _is_responses),
@@ -204,14 +287,27 @@ no reader stands behind is named, so that it is refused and not misread."""
 
 
 def check_bytes(data: bytes, path: str) -> None:
-    """Refuse bytes that are no text of ours: compressed, archived, UTF-16.
+    """Refuse bytes that are no text of ours: compressed, UTF-16, an archive that is of no format.
 
     Raises :class:`~contextctl.errors.TranscriptError`.
     """
+    if archive_format(data) is not None:
+        return
     for start, what, hint in _PACKED:
         if data.startswith(start):
             message = f"the file is {what}, which is not read"
             raise transcript_error([finding("CTX014", message, location=Location(path, 1), hint=hint)])
+
+
+def archive_format(data: bytes) -> str | None:
+    """The format of a zip archive, which holds no records until it is unpacked; None for anything else."""
+    if not data.startswith(b"PK\x03\x04"):
+        return None
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            return "inspect" if "header.json" in archive.namelist() else None
+    except (BadZipFile, NotImplementedError, OSError, ValueError):
+        return None
 
 
 def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
@@ -221,6 +317,9 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
     the error names the keys that were seen and the ``known`` formats.
     """
     check_bytes(data, path)
+    packed = archive_format(data)
+    if packed is not None:
+        return packed
     return detect_records(data, split_records(data, path), path, known=known)
 
 

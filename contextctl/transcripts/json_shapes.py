@@ -1,14 +1,16 @@
-"""Fields of recorded JSON, and what readers of other shapes than chat have in common."""
+"""Fields of recorded JSON, and what readers that turn other shapes into chat messages have in common."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from contextctl.errors import Location
 from contextctl.findings import Severity, finding
-from contextctl.messages import Message
+from contextctl.messages import Message, ThinkingPart, Usage
+from contextctl.transcripts.chat_messages import MessageReading, message_from_json
 from contextctl.transcripts.conversations import Draft
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,59}")
@@ -34,6 +36,45 @@ def count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+def total(*values: object) -> int | None:
+    """The sum of the counts among the values, or None where there is none."""
+    counts = [number for number in map(count, values) if number is not None]
+    return sum(counts) if counts else None
+
+
+def recorded_time(value: object) -> str | None:
+    """A time as it was written, be it text or a number."""
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+def usage_of(input_tokens: int | None, cached: int | None, output: int | None) -> Usage | None:
+    """What was reported for a call, or None where nothing was."""
+    if input_tokens is None and cached is None and output is None:
+        return None
+    return Usage(input_tokens=input_tokens, cached_tokens=cached, output_tokens=output)
+
+
+def openai_usage(value: object) -> Usage | None:
+    """The usage of an OpenAI chat response, in which the prompt's tokens include the cached ones."""
+    usage = mapping(value)
+    cached = count(mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return usage_of(
+        count(usage.get("prompt_tokens")),
+        count(usage.get("cache_read_input_tokens")) if cached is None else cached,
+        count(usage.get("completion_tokens")),
+    )
+
+
+def chat_call(identity: object, name: object, arguments: object) -> dict[str, object]:
+    """A tool call in OpenAI's shape."""
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def image_url(url: object, detail: object = None) -> dict[str, object]:
+    """An image part in OpenAI's shape."""
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
+
+
 def data_url(media_type: object, data: object) -> str:
     """The address of data that stands in the recording itself, as base64."""
     return f"data:{string(media_type) or 'application/octet-stream'};base64,{string(data) or ''}"
@@ -42,6 +83,32 @@ def data_url(media_type: object, data: object) -> str:
 def json_schema_format(schema: object) -> dict[str, object] | None:
     """A response format as OpenAI chat has it, for a schema that another field asks the answer to follow."""
     return {"type": "json_schema", "json_schema": schema} if isinstance(schema, dict) else None
+
+
+def chat_message(value: object, location: Location, **more: object) -> MessageReading:
+    """A message in OpenAI's shape, with more of the fields of :class:`~contextctl.messages.Message`."""
+    reading = message_from_json(value, location)
+    if reading.message is None:
+        return reading
+    return MessageReading(reading.message.model_copy(update=more), reading.findings)
+
+
+def with_thinking(reading: MessageReading, blocks: object) -> MessageReading:
+    """The same with reasoning in signed or redacted blocks, of which ``reasoning_content`` is a copy."""
+    thoughts = tuple(
+        ThinkingPart(
+            text=string(block.get("thinking")) or "",
+            signature=string(block.get("signature")) or string(block.get("data")),
+        )
+        for block in map(mapping, listed(blocks))
+        if block
+    )
+    if reading.message is None or not thoughts:
+        return reading
+    rest = tuple(part for part in reading.message.content if not isinstance(part, ThinkingPart))
+    return MessageReading(
+        reading.message.model_copy(update={"content": (*thoughts, *rest)}), reading.findings
+    )
 
 
 def note_model(draft: Draft, name: object) -> str | None:
@@ -54,7 +121,7 @@ def note_model(draft: Draft, name: object) -> str | None:
     return model if changed else None
 
 
-def superseded(message: Message, by: Literal["compaction", "rewind", "fork"]) -> Message:
+def superseded(message: Message, by: str) -> Message:
     """The same message, taken out of the model's sight; what took it out first stays named."""
     return message if message.superseded else message.model_copy(update={"superseded": by})
 
@@ -84,3 +151,13 @@ class UnknownKinds:
                 hint=self.hint,
             )
         )
+
+
+def first_text(value: Mapping[str, object], *keys: str) -> str | None:
+    """The text under the first of the keys that has any."""
+    return next((text for key in keys if (text := string(value.get(key)))), None)
+
+
+def text_or_json(value: object) -> str:
+    """A text as it is, anything else as JSON, which is how it is sent."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -168,6 +168,14 @@ def _after_blank(text: str, position: int) -> str:
     return text[spot.end() : spot.end() + 1] if spot else ""
 
 
+def json_value(text: str) -> object:
+    """The one JSON value that a text holds, within the limits of a record, or None where it holds none."""
+    outcome = _Decoder().decode(text, _skip_blank(text, 0))
+    if isinstance(outcome, _Failed) or _skip_blank(text, outcome.end) < len(text):
+        return None
+    return outcome.value
+
+
 def split_records(data: bytes, path: str) -> Records:
     """Every record of a file; ``path`` is only for the places of findings. Never raises."""
     reading = _Reading(path)
