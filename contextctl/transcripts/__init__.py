@@ -10,6 +10,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.langfuse import read_langfuse
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.tau_bench import read_tau_bench
@@ -27,6 +28,7 @@ READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
     "openai-chat": read_openai_chat,
     "tau-bench": read_tau_bench,
+    "langfuse": read_langfuse,
 }
 """Format name -> reader."""
 

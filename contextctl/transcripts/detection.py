@@ -19,6 +19,8 @@ _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _MEDIA_LISTS = ("images", "videos", "audios")
+_OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
+_TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
@@ -132,6 +134,26 @@ def _is_codex(sniff: Sniff) -> bool:
     return any(value.get("type") in _CODEX_TYPES and "payload" in value for value in sniff.objects)
 
 
+def _paged(sniff: Sniff) -> list[dict[str, object]]:
+    """The first records that are objects, and those inside a page of results."""
+    pages = [value[key] for value in sniff.objects for key in ("data", "traces", "runs") if key in value]
+    return [*sniff.objects, *_objects(pages)]
+
+
+def _is_langfuse(sniff: Sniff) -> bool:
+    """A trace with its observations, rows of observations, or rows of traces."""
+    for value in _paged(sniff):
+        if isinstance(value.get("observations"), list) and ("trace" in value or "input" in value):
+            return True
+        if "parentObservationId" in value or "parent_observation_id" in value:
+            return True
+        if ("traceId" in value or "trace_id" in value) and value.get("type") in _OBSERVATION_TYPES:
+            return True
+        if "timestamp" in value and {"input", "output"} <= set(value) and not _TRACE_KEYS.isdisjoint(value):
+            return True
+    return False
+
+
 def _is_sharegpt(sniff: Sniff) -> bool:
     """Also where the turns are called messages, and media are listed beside them."""
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
@@ -145,7 +167,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
-    ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
+    ("langfuse", _is_langfuse),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
     ("anthropic", _is_anthropic),
