@@ -47,7 +47,7 @@ def mutated(draw: st.DrawFn, *samples: object) -> object:
         elif action == "repeat" and isinstance(parent, list):
             parent.insert(key, copy.deepcopy(parent[key]))  # type: ignore[call-overload, index]
         else:
-            parent[key] = draw(JUNK)  # type: ignore[index]
+            parent[key] = copy.deepcopy(draw(JUNK))  # type: ignore[index]
     return holder[0]
 
 
