@@ -11,7 +11,7 @@ from contextctl.errors import TranscriptError
 from contextctl.recording import Transcript
 from contextctl.transcripts import READERS
 
-JUNK = st.sampled_from(
+JUNK: st.SearchStrategy[object] = st.sampled_from(
     [
         None,
         True,
@@ -44,8 +44,8 @@ def mutated(draw: st.DrawFn, *samples: object) -> object:
         action = draw(st.sampled_from(["replace", "remove", "repeat"]))
         if action == "remove" and parent is not holder:
             del parent[key]  # type: ignore[attr-defined]
-        elif action == "repeat" and isinstance(parent, list):
-            parent.insert(key, copy.deepcopy(parent[key]))  # type: ignore[call-overload, index]
+        elif action == "repeat" and isinstance(parent, list) and isinstance(key, int):
+            parent.insert(key, copy.deepcopy(parent[key]))
         else:
             parent[key] = copy.deepcopy(draw(JUNK))  # type: ignore[index]
     return holder[0]

@@ -12,6 +12,7 @@ from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.langfuse import read_langfuse
 from contextctl.transcripts.openai_chat import read_openai_chat
+from contextctl.transcripts.otel import read_otel
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.tau_bench import read_tau_bench
 
@@ -29,6 +30,7 @@ READERS: dict[str, RecordReader] = {
     "openai-chat": read_openai_chat,
     "tau-bench": read_tau_bench,
     "langfuse": read_langfuse,
+    "otel": read_otel,
 }
 """Format name -> reader."""
 

@@ -74,7 +74,7 @@ def tool_call(value: Values) -> ToolCallPart:
     inner = {**value, **function}
     arguments = first_present(inner, "arguments", "args", "input")
     return ToolCallPart(
-        id=first_text(value, "call_id", "tool_call_id", "toolCallId", "id"),
+        id=first_text(value, "call_id", "tool_call_id", "toolCallId", "toolUseId", "id"),
         name=first_text(inner, "name", "toolName", "tool_name") or "",
         arguments=text_or_json(arguments),
     )
@@ -86,7 +86,7 @@ def tool_result(value: Values) -> ToolResultPart:
     if isinstance(found, dict) and set(found) <= {"type", "value"} and "value" in found:
         found = found["value"]
     return ToolResultPart(
-        call_id=first_text(value, "tool_use_id", "call_id", "tool_call_id", "toolCallId", "id"),
+        call_id=first_text(value, "tool_use_id", "call_id", "tool_call_id", "toolCallId", "toolUseId", "id"),
         name=first_text(value, "name", "toolName", "tool_name"),
         content=content_from_any(found),
     )
@@ -185,6 +185,8 @@ _BY_TYPE: dict[str, Callable[[Values], Part]] = {
 _CONTENT_TYPES = frozenset(_BY_TYPE) - {"tool_use", "tool_call", "tool-call", "function_call"}
 
 _BY_KEY: tuple[tuple[str, Callable[[Values], Part]], ...] = (
+    ("toolUse", tool_call),
+    ("toolResult", tool_result),
     ("functionCall", tool_call),
     ("function_call", tool_call),
     ("functionResponse", tool_result),

@@ -21,6 +21,7 @@ _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "c
 _MEDIA_LISTS = ("images", "videos", "audios")
 _OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
 _TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
+_OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
@@ -154,6 +155,18 @@ def _is_langfuse(sniff: Sniff) -> bool:
     return False
 
 
+def _is_otel(sniff: Sniff) -> bool:
+    """OTLP JSON, or spans or log records as exporters write them, one a line."""
+    for value in sniff.objects:
+        if any(key in value for key in _OTLP_KEYS):
+            return True
+        context = value.get("context")
+        ids = context if isinstance(context, dict) else value
+        if ("spanId" in ids or "span_id" in ids) and isinstance(value.get("attributes"), dict | list):
+            return True
+    return False
+
+
 def _is_sharegpt(sniff: Sniff) -> bool:
     """Also where the turns are called messages, and media are listed beside them."""
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
@@ -167,6 +180,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
+    ("otel", _is_otel),
     ("langfuse", _is_langfuse),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),

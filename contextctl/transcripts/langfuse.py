@@ -18,6 +18,7 @@ from contextctl.transcripts.inner_requests import call_from
 from contextctl.transcripts.json_shapes import decoded, first_present, first_text, mapping
 from contextctl.transcripts.langfuse_usage import usage_from
 from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.otel_attributes import tools_of, usage_of
 from contextctl.transcripts.records import Record, Records, split_records
 
 NAME = "langfuse"
@@ -156,12 +157,21 @@ def _is_observation(value: Values) -> bool:
 def _group_drafts(group: _Group) -> list[Draft]:
     """The conversations of one trace or session."""
     rows = {row.text("id"): row for row in group.observations}
-    around = {ancestor for row in group.observations if row.is_generation for ancestor in _above(row, rows)}
+    around = {id for row in group.observations if row.is_generation for id in _told_again(row, rows)}
     calls = [row for row in group.observations if row.is_generation and row.text("id") not in around]
     calls.sort(key=lambda row: row.text("startTime", "start_time") or "")
     if calls:
         return drafts_from_calls([_call(row, rows) for row in calls], group.id)
     return _from_traces(group)
+
+
+def _told_again(row: _Row, rows: Mapping[str | None, _Row]) -> Iterator[str]:
+    """The ids of the observations that a generation is in; what a tool or agent in one called is another."""
+    for ancestor in _above(row, rows):
+        above = rows.get(ancestor)
+        if above is not None and above.text("type") in ("TOOL", "AGENT"):
+            return
+        yield ancestor
 
 
 def _above(row: _Row, rows: Mapping[str | None, _Row]) -> Iterator[str]:
@@ -186,7 +196,7 @@ def _call(row: _Row, rows: Mapping[str | None, _Row]) -> ModelCall:
         system=attributes.get("gen_ai.system_instructions"),
         tools=declared or _tools(row.value, metadata, attributes),
         model=row.text("model", "providedModelName", "provided_model_name"),
-        usage=usage_from(row.value),
+        usage=usage_from(row.value) or usage_of(attributes),
         time=row.text("endTime", "end_time", "startTime", "start_time"),
         response_id=first_text(attributes, "gen_ai.response.id") or row.text("id"),
     )
@@ -214,23 +224,12 @@ def _declares_tool(value: object) -> bool:
 def _tools(row: Values, metadata: Values, attributes: Values) -> object:
     """Tool definitions from wherever an integration leaves them."""
     parameters = mapping(first_present(row, "modelParameters", "model_parameters"))
-    request = mapping(attributes.get("model_request_parameters"))
-    functions = [item for key in ("function_tools", "output_tools") for item in _list(request.get(key))]
-    numbered = [attributes[key] for key in attributes if key.startswith("llm.tools.")]
     return (
         first_present(row, "toolDefinitions", "tool_definitions")
         or parameters.get("tools")
         or first_present(metadata, "tools", "toolDefinitions")
-        or first_present(attributes, "gen_ai.tool.definitions", "ai.prompt.tools")
-        or functions
-        or numbered
-        or None
+        or tools_of(attributes)
     )
-
-
-def _list(value: object) -> list[object]:
-    found = decoded(value)
-    return found if isinstance(found, list) else []
 
 
 def _from_traces(group: _Group) -> list[Draft]:

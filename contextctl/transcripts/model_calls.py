@@ -79,12 +79,33 @@ def drafts_from_calls(calls: Sequence[ModelCall], id: str | None) -> list[Draft]
 
     The messages of a draft are the last call's input and output. What an earlier call saw and a later one
     does not stays in its place, superseded. Where inputs hold only what is new, they are joined, and a
-    warning says so.
+    warning says so, as one does of calls that were recorded without their messages.
     """
     conversations: list[_Conversation] = []
-    for call in calls:
+    told = [call for call in calls if call.input or call.output]
+    for call in told:
         _take_in(conversations, call)
-    return [_draft(conversation, id) for conversation in conversations]
+    drafts = [_draft(conversation, id) for conversation in conversations]
+    untold = [call for call in calls if not call.input and not call.output]
+    if untold and not drafts:
+        drafts.append(Draft(untold[0].location.line or 1, id=id))
+    for call in untold[:1]:
+        drafts[0].findings.append(_untold(call.location, len(untold)))
+    for call in untold:
+        drafts[0].findings += call.findings
+        drafts[0].skipped += call.skipped
+    return drafts
+
+
+def _untold(location: Location, count: int) -> Finding:
+    many = "a model call is" if count == 1 else f"{count} model calls are"
+    return finding(
+        "CTX014",
+        f"{many} recorded without any message, and left out",
+        location=location,
+        severity=Severity.WARNING,
+        hint="switch the capture of message content on where the calls are traced",
+    )
 
 
 def _take_in(conversations: list[_Conversation], call: ModelCall) -> None:
