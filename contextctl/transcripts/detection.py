@@ -21,7 +21,7 @@ _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "c
 _MEDIA_LISTS = ("images", "videos", "audios")
 _OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
 _TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
-_OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
+_OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
@@ -158,7 +158,8 @@ def _is_langfuse(sniff: Sniff) -> bool:
 def _is_otel(sniff: Sniff) -> bool:
     """OTLP JSON, or spans or log records as exporters write them, one a line."""
     for value in sniff.objects:
-        if any(key in value for key in _OTLP_KEYS):
+        trace = value.get("trace")
+        if any(key in value or (isinstance(trace, dict) and key in trace) for key in _OTLP_KEYS):
             return True
         context = value.get("context")
         ids = context if isinstance(context, dict) else value

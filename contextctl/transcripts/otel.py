@@ -15,7 +15,7 @@ from contextctl.transcripts.inner_requests import call_from
 from contextctl.transcripts.json_shapes import first_text, mapping, objects
 from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
 from contextctl.transcripts.otel_attributes import Asked, exchange_of, structured, tools_of, usage_of
-from contextctl.transcripts.otel_spans import Event, Span, SpanReading
+from contextctl.transcripts.otel_spans import DETAILS, Event, Span, SpanReading
 from contextctl.transcripts.records import Records, split_records
 
 NAME = "otel"
@@ -23,12 +23,18 @@ NAME = "otel"
 Spans = Mapping[tuple[str, str], Span]
 
 _CALLS = ("chat", "generate_content", "text_completion", "completion")
-_DETAILS = "gen_ai.client.inference.operation.details"
 _SESSIONS = (
     "session.id",
     "langfuse.session.id",
     "gen_ai.session.id",
     "traceloop.association.properties.session_id",
+)
+_CONTENT = (
+    "gen_ai.input.messages",
+    "gen_ai.prompt",
+    "gen_ai.prompt.0.role",
+    "gen_ai.prompt.0.content",
+    "llm.input_messages.0.message.role",
 )
 _MESSAGE_EVENTS = {
     "gen_ai.system.message": "system",
@@ -79,7 +85,7 @@ def _sessions(spans: list[Span]) -> dict[str, list[Span]]:
 def _with_details(span: Span) -> None:
     """Take the attributes of the event that describes a whole call for those of the span."""
     for event in span.events:
-        if event.name == _DETAILS:
+        if event.name == DETAILS:
             span.attributes = {**event.values, **span.attributes}
 
 

@@ -30,6 +30,9 @@ _CACHED = (
 )
 
 
+_WHOLE_INPUT = ("gen_ai.prompt", "ai.prompt", "input.value")
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What was sent and what came back, each in whichever shape it was recorded."""
@@ -93,17 +96,17 @@ def tools_of(attributes: Values) -> object:
 def exchange_of(attributes: Values) -> Asked:
     """The messages that attributes hold, the newer names before the older ones."""
     given = first_present(attributes, "gen_ai.input.messages", "ai.prompt.messages") or (
-        [_openllmetry(item, "user") for item in numbered_values(attributes, "gen_ai.prompt.")]
+        mapping(attributes.get("gcp.vertex.agent.llm_request"))
+        or [_openllmetry(item, "user") for item in numbered_values(attributes, "gen_ai.prompt.")]
         or [_openinference(item, "user") for item in numbered_values(attributes, "llm.input_messages.")]
-        or first_present(
-            attributes, "gen_ai.prompt", "gcp.vertex.agent.llm_request", "ai.prompt", "input.value"
-        )
+        or first_present(attributes, "gen_ai.prompt", "ai.prompt", "input.value")
     )
     answered = first_present(attributes, "gen_ai.output.messages") or (
-        [_openllmetry(item, "assistant") for item in numbered_values(attributes, "gen_ai.completion.")]
+        mapping(attributes.get("gcp.vertex.agent.llm_response"))
+        or [_openllmetry(item, "assistant") for item in numbered_values(attributes, "gen_ai.completion.")]
         or [_openinference(item, "assistant") for item in numbered_values(attributes, "llm.output_messages.")]
         or _vercel_answer(attributes)
-        or first_present(attributes, "gen_ai.completion", "gcp.vertex.agent.llm_response", "output.value")
+        or first_present(attributes, "gen_ai.completion", "output.value")
     )
     return Asked(given, answered)
 

@@ -12,6 +12,12 @@ from contextctl.transcripts.otel_attributes import plain_attributes, plain_value
 from contextctl.transcripts.records import Record
 
 Values = Mapping[str, object]
+DETAILS = "gen_ai.client.inference.operation.details"
+"""The event that describes a whole call."""
+
+ENDING_EVENTS = (DETAILS, "gen_ai.choice")
+"""Events after which no more is told of a call."""
+
 Complain = Callable[[str, Location], None]
 
 
@@ -37,7 +43,6 @@ class Span:
     attributes: dict[str, object]
     location: Location
     events: list[Event] = field(default_factory=list)
-    is_made_up: bool = False
 
 
 class SpanReading:
@@ -114,19 +119,16 @@ class SpanReading:
 
     def finish(self) -> list[Span]:
         """All spans, the log events with theirs."""
-        for value, location in self._logs:
-            name = _event_name(value)
-            identity = first_text(value, "spanId", "span_id") or ""
-            trace = first_text(value, "traceId", "trace_id") or ""
-            if not name.startswith("gen_ai."):
+        calls = 0
+        logs = [(_log_event(value), value, location) for value, location in self._logs]
+        for event, value, location in sorted(logs, key=lambda log: log[0].time):
+            if not event.name.startswith("gen_ai."):
                 continue
-            event = _log_event(value, name)
-            key = (trace, identity or f"log {location.line}")
-            if key not in self.spans:
-                self.spans[key] = Span(
-                    key[1], trace, None, "", (event.time, ""), None, {}, location, is_made_up=True
-                )
-            self.spans[key].events.append(event)
+            trace = first_text(value, "traceId", "trace_id") or ""
+            identity = first_text(value, "spanId", "span_id") or f"call {calls}"
+            calls += event.name in ENDING_EVENTS
+            made_up = Span(identity, trace, None, "", (event.time, ""), None, {}, location)
+            self.spans.setdefault((trace, identity), made_up).events.append(event)
         for span in self.spans.values():
             span.events.sort(key=lambda event: event.time)
         return list(self.spans.values())
@@ -167,14 +169,10 @@ def _span_event(value: Values) -> Event:
     return Event(first_text(value, "name") or "", plain_attributes(value.get("attributes")), time)
 
 
-def _event_name(value: Values) -> str:
+def _log_event(value: Values) -> Event:
     attributes = plain_attributes(value.get("attributes"))
-    named = first_text(value, "eventName", "event_name") or first_text(attributes, "event.name")
-    return named or ""
-
-
-def _log_event(value: Values, name: str) -> Event:
+    name = first_text(value, "eventName", "event_name") or first_text(attributes, "event.name") or ""
     body = plain_value(value.get("body"))
-    said = dict(mapping(body)) if not isinstance(body, str) or mapping(body) else {"content": body}
+    said = {"content": body} if isinstance(body, str) and not mapping(body) else dict(mapping(body))
     time = first_number(value, "timeUnixNano", "time_unix_nano", "timestamp", "observedTimeUnixNano") or 0
-    return Event(name, {**plain_attributes(value.get("attributes")), **said}, time)
+    return Event(name, {**attributes, **said}, time)
