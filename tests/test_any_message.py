@@ -250,3 +250,14 @@ def test_what_is_no_message_is_reported_and_the_others_are_read() -> None:
 def test_text_that_is_json_but_no_message_stays_text() -> None:
     assert told(['{"a": 1}']) == [("user", TextPart(text='{"a": 1}'))]
     assert told(["12"]) == [("user", TextPart(text="12"))]
+
+
+def test_constructors_and_dumps_of_langchain_are_a_message_each() -> None:
+    rows = [
+        {"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": "a"}},
+        {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessageChunk"], "kwargs": {"content": "b"}},
+        {"type": "human", "content": "c"},
+        {"type": "ai", "data": {"content": "d"}},
+        {"type": "chat", "data": {"role": "user", "content": "e"}},
+    ]
+    assert [message.role for message in read(rows)] == ["user", "assistant", "user", "assistant", "user"]

@@ -11,6 +11,7 @@ from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.langfuse import read_langfuse
+from contextctl.transcripts.langsmith import read_langsmith
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.otel import read_otel
 from contextctl.transcripts.records import Records, split_records
@@ -31,6 +32,7 @@ READERS: dict[str, RecordReader] = {
     "tau-bench": read_tau_bench,
     "langfuse": read_langfuse,
     "otel": read_otel,
+    "langsmith": read_langsmith,
 }
 """Format name -> reader."""
 

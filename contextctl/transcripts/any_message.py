@@ -160,11 +160,13 @@ def _generation(value: object) -> object:
 
 def _is_answer_item(value: object) -> bool:
     """True for an item of a Responses answer or a bare call: several of them are one message."""
-    if not isinstance(value, dict) or "role" in value:
-        return isinstance(value, dict) and value.get("type") == "message" and value.get("role") == "assistant"
+    if not isinstance(value, dict) or "lc" in value:
+        return False
+    kind = value.get("type")
+    if "role" in value:
+        return kind == "message" and value["role"] == "assistant"
     if "toolCallId" in value:
         return "output" not in value and "result" not in value
-    kind = value.get("type")
     return isinstance(kind, str) and kind not in _RESULT_ITEMS and kind not in _LANGCHAIN_TYPES
 
 

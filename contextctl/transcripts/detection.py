@@ -155,6 +155,11 @@ def _is_langfuse(sniff: Sniff) -> bool:
     return False
 
 
+def _is_langsmith(sniff: Sniff) -> bool:
+    keys = ("dotted_order", "trace_id", "inputs", "child_runs")
+    return any("run_type" in value and any(key in value for key in keys) for value in _paged(sniff))
+
+
 def _is_otel(sniff: Sniff) -> bool:
     """OTLP JSON, or spans or log records as exporters write them, one a line."""
     for value in sniff.objects:
@@ -181,6 +186,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
+    ("langsmith", _is_langsmith),
     ("otel", _is_otel),
     ("langfuse", _is_langfuse),
     ("sharegpt", _is_sharegpt),
