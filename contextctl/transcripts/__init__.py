@@ -12,6 +12,7 @@ from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
 from contextctl.transcripts.langfuse import read_langfuse
 from contextctl.transcripts.langsmith import read_langsmith
+from contextctl.transcripts.litellm import read_litellm
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.otel import read_otel
 from contextctl.transcripts.records import Records, split_records
@@ -33,6 +34,7 @@ READERS: dict[str, RecordReader] = {
     "langfuse": read_langfuse,
     "otel": read_otel,
     "langsmith": read_langsmith,
+    "litellm": read_litellm,
 }
 """Format name -> reader."""
 

@@ -173,6 +173,10 @@ def _is_otel(sniff: Sniff) -> bool:
     return False
 
 
+def _is_litellm(sniff: Sniff) -> bool:
+    return any(_any_has(sniff, "messages", "response", key) for key in ("latency_sec", "cost"))
+
+
 def _is_sharegpt(sniff: Sniff) -> bool:
     """Also where the turns are called messages, and media are listed beside them."""
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
@@ -189,6 +193,7 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("langsmith", _is_langsmith),
     ("otel", _is_otel),
     ("langfuse", _is_langfuse),
+    ("litellm", _is_litellm),
     ("sharegpt", _is_sharegpt),
     ("gemini", lambda sniff: _any_has(sniff, "contents") or _any_has(sniff, "role", "parts")),
     ("anthropic", _is_anthropic),
