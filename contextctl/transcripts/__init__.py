@@ -10,11 +10,13 @@ from contextctl.recording import Transcript
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import check_bytes, detect_records
+from contextctl.transcripts.google_adk import read_google_adk
 from contextctl.transcripts.langfuse import read_langfuse
 from contextctl.transcripts.langsmith import read_langsmith
 from contextctl.transcripts.litellm import read_litellm
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.otel import read_otel
+from contextctl.transcripts.qwen_code import read_qwen_code
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.tau_bench import read_tau_bench
 
@@ -35,6 +37,8 @@ READERS: dict[str, RecordReader] = {
     "otel": read_otel,
     "langsmith": read_langsmith,
     "litellm": read_litellm,
+    "google-adk": read_google_adk,
+    "qwen-code": read_qwen_code,
 }
 """Format name -> reader."""
 

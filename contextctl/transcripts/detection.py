@@ -155,6 +155,18 @@ def _is_langfuse(sniff: Sniff) -> bool:
     return False
 
 
+def _is_google_adk(sniff: Sniff) -> bool:
+    return any("author" in event for value in sniff.objects for event in _objects([value.get("events")]))
+
+
+def _is_qwen_code(sniff: Sniff) -> bool:
+    """The tree of another agent's sessions, with the contents of another provider."""
+    records = [value for value in sniff.objects if "parentUuid" in value]
+    return any("systemPayload" in value for value in records) or any(
+        "parts" in message for message in _objects(value.get("message") for value in records)
+    )
+
+
 def _is_langsmith(sniff: Sniff) -> bool:
     keys = ("dotted_order", "trace_id", "inputs", "child_runs")
     return any("run_type" in value and any(key in value for key in keys) for value in _paged(sniff))
@@ -187,6 +199,8 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("tau-bench", _is_tau_bench),
     ("swe-agent", lambda sniff: _any_has(sniff, "trajectory", "history")),
     ("gemini-cli", lambda sniff: _any_has(sniff, "projectHash")),
+    ("google-adk", _is_google_adk),
+    ("qwen-code", _is_qwen_code),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", lambda sniff: _any_has(sniff, "eval", "samples")),
