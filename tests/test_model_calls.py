@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextctl.errors import Location
 from contextctl.messages import Message, ToolCallPart, ToolResultPart, Usage
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.conversations import Draft
-from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.model_calls import drafts_from_calls
 
 SYSTEM = Message(role="system", content="be brief")
 

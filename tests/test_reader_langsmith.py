@@ -84,7 +84,7 @@ def test_the_calls_of_a_trace_are_one_transcript_in_their_dotted_order(rows: lis
     assert not transcript.findings
 
 
-def test_the_usage_is_the_answers_and_not_the_sum_of_the_chain() -> None:
+def test_trap_19_the_usage_is_the_answers_and_not_the_sum_of_the_chain() -> None:
     (transcript,) = read(ROOT, FIRST, SECOND)
     reported = [item.usage for item in transcript.requests if item.usage]
     assert [(item.input_tokens, item.cached_tokens, item.output_tokens) for item in reported] == [

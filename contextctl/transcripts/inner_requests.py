@@ -1,4 +1,4 @@
-"""A recorded input and output of a model call -> :class:`~contextctl.transcripts.model_calls.ModelCall`."""
+"""A recorded input and output of a model call -> :class:`~contextctl.transcripts.call_threads.ModelCall`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextctl.errors import Location
 from contextctl.messages import SYSTEM_ROLES, RequestSettings, Usage
 from contextctl.transcripts.any_message import messages_from_any
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.json_shapes import decoded, first_present, first_text, listed, mapping, objects
-from contextctl.transcripts.model_calls import ModelCall
 
 Values = Mapping[str, object]
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from contextctl.errors import Location
 from contextctl.findings import Severity, finding
 from contextctl.recording import Transcript
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import Draft, place, transcripts_from
 from contextctl.transcripts.inner_requests import call_from
 from contextctl.transcripts.json_shapes import decoded, first_present, first_text, mapping
 from contextctl.transcripts.langfuse_usage import usage_from
-from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.model_calls import drafts_from_calls
 from contextctl.transcripts.otel_attributes import tools_of, usage_of
 from contextctl.transcripts.records import Record, Records, split_records
 

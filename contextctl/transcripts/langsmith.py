@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from contextctl.errors import Location
 from contextctl.messages import Usage
 from contextctl.recording import Transcript
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import Draft, transcripts_from
 from contextctl.transcripts.inner_requests import call_from
@@ -23,7 +24,7 @@ from contextctl.transcripts.json_shapes import (
     mapping,
     objects,
 )
-from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.model_calls import drafts_from_calls
 from contextctl.transcripts.records import Record, Records, split_records
 
 NAME = "langsmith"

@@ -13,11 +13,12 @@ from contextctl.errors import Location
 from contextctl.findings import Finding, Severity, finding
 from contextctl.messages import Usage
 from contextctl.recording import Transcript
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import Draft, transcripts_from
 from contextctl.transcripts.inner_requests import call_from
 from contextctl.transcripts.json_shapes import first_number, first_present, first_text, mapping
-from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.model_calls import drafts_from_calls
 from contextctl.transcripts.records import Records, split_records
 
 NAME = "litellm"

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from contextctl.errors import Location
 from contextctl.recording import Transcript
+from contextctl.transcripts.call_threads import ModelCall
 from contextctl.transcripts.conversations import Draft, transcripts_from
 from contextctl.transcripts.inner_requests import call_from
 from contextctl.transcripts.json_shapes import first_text, mapping, objects
-from contextctl.transcripts.model_calls import ModelCall, drafts_from_calls
+from contextctl.transcripts.model_calls import drafts_from_calls
 from contextctl.transcripts.otel_attributes import Asked, exchange_of, structured, tools_of, usage_of
 from contextctl.transcripts.otel_spans import DETAILS, Event, Span, SpanReading
 from contextctl.transcripts.records import Records, split_records
