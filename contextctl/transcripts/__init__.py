@@ -14,13 +14,19 @@ from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
 from contextctl.transcripts.gemini import read_gemini
 from contextctl.transcripts.gemini_cli import read_gemini_cli
+from contextctl.transcripts.google_adk import read_google_adk
 from contextctl.transcripts.inspect import read_inspect
 from contextctl.transcripts.langchain import read_langchain
+from contextctl.transcripts.langfuse import read_langfuse
+from contextctl.transcripts.langsmith import read_langsmith
+from contextctl.transcripts.litellm import read_litellm
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openai_responses import read_openai_responses
 from contextctl.transcripts.openhands import read_openhands
+from contextctl.transcripts.otel import read_otel
 from contextctl.transcripts.pi import read_pi
 from contextctl.transcripts.pydantic_ai import read_pydantic_ai
+from contextctl.transcripts.qwen_code import read_qwen_code
 from contextctl.transcripts.records import Records, split_records
 from contextctl.transcripts.sharegpt import read_sharegpt
 from contextctl.transcripts.swe_agent import read_swe_agent
@@ -42,13 +48,19 @@ READERS: dict[str, RecordReader] = {
     "contextctl": read_contextctl,
     "gemini": read_gemini,
     "gemini-cli": read_gemini_cli,
-    "openai-chat": read_openai_chat,
-    "openai-responses": read_openai_responses,
+    "google-adk": read_google_adk,
     "inspect": read_inspect,
     "langchain": read_langchain,
+    "langfuse": read_langfuse,
+    "langsmith": read_langsmith,
+    "litellm": read_litellm,
+    "openai-chat": read_openai_chat,
+    "openai-responses": read_openai_responses,
     "openhands": read_openhands,
+    "otel": read_otel,
     "pi": read_pi,
     "pydantic-ai": read_pydantic_ai,
+    "qwen-code": read_qwen_code,
     "sharegpt": read_sharegpt,
     "swe-agent": read_swe_agent,
     "tau-bench": read_tau_bench,

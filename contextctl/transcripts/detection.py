@@ -42,6 +42,9 @@ _ANTHROPIC_BLOCKS = (
     "compaction",
 )
 _ANTHROPIC_SOURCES = ("image", "document")
+_OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
+_TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
+_OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
@@ -182,6 +185,60 @@ def _is_codex(sniff: Sniff) -> bool:
     return any(value.get("type") in _CODEX_TYPES and "payload" in value for value in sniff.objects)
 
 
+def _paged(sniff: Sniff) -> list[dict[str, object]]:
+    """The first records that are objects, and those inside a page of results."""
+    pages = [value[key] for value in sniff.objects for key in ("data", "traces", "runs") if key in value]
+    return [*sniff.objects, *_objects(pages)]
+
+
+def _is_langfuse(sniff: Sniff) -> bool:
+    """A trace with its observations, rows of observations, or rows of traces."""
+    for value in _paged(sniff):
+        if isinstance(value.get("observations"), list) and ("trace" in value or "input" in value):
+            return True
+        if "parentObservationId" in value or "parent_observation_id" in value:
+            return True
+        if ("traceId" in value or "trace_id" in value) and value.get("type") in _OBSERVATION_TYPES:
+            return True
+        if "timestamp" in value and {"input", "output"} <= set(value) and not _TRACE_KEYS.isdisjoint(value):
+            return True
+    return False
+
+
+def _is_google_adk(sniff: Sniff) -> bool:
+    return any("author" in event for value in sniff.objects for event in _objects([value.get("events")]))
+
+
+def _is_qwen_code(sniff: Sniff) -> bool:
+    """The tree of another agent's sessions, with the contents of another provider."""
+    records = [value for value in sniff.objects if "parentUuid" in value]
+    return any("systemPayload" in value for value in records) or any(
+        "parts" in message for message in _objects(value.get("message") for value in records)
+    )
+
+
+def _is_langsmith(sniff: Sniff) -> bool:
+    keys = ("dotted_order", "trace_id", "inputs", "child_runs")
+    return any("run_type" in value and any(key in value for key in keys) for value in _paged(sniff))
+
+
+def _is_otel(sniff: Sniff) -> bool:
+    """OTLP JSON, or spans or log records as exporters write them, one a line."""
+    for value in sniff.objects:
+        trace = value.get("trace")
+        if any(key in value or (isinstance(trace, dict) and key in trace) for key in _OTLP_KEYS):
+            return True
+        context = value.get("context")
+        ids = context if isinstance(context, dict) else value
+        if ("spanId" in ids or "span_id" in ids) and isinstance(value.get("attributes"), dict | list):
+            return True
+    return False
+
+
+def _is_litellm(sniff: Sniff) -> bool:
+    return any(_any_has(sniff, "messages", "response", key) for key in ("latency_sec", "cost"))
+
+
 def _is_sharegpt(sniff: Sniff) -> bool:
     """Also where the turns are called messages, and media are listed beside them."""
     return _any_has(sniff, "conversations") or any(_any_has(sniff, "messages", key) for key in _MEDIA_LISTS)
@@ -269,10 +326,15 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
     ("gemini-cli", _is_gemini_cli),
     ("openhands", _is_openhands),
     ("pi", _is_pi),
+    ("google-adk", _is_google_adk),
+    ("qwen-code", _is_qwen_code),
     ("claude-code", lambda sniff: _any_has(sniff, "parentUuid")),
     ("codex", _is_codex),
     ("inspect", _is_inspect),
-    ("langfuse", lambda sniff: _any_has(sniff, "trace", "observations")),
+    ("langsmith", _is_langsmith),
+    ("otel", _is_otel),
+    ("langfuse", _is_langfuse),
+    ("litellm", _is_litellm),
     ("langchain", _is_langchain),
     ("pydantic-ai", _is_pydantic_ai),
     ("vercel-ai", _is_vercel_ai),
