@@ -9,6 +9,7 @@ from contextctl.findings import finding
 from contextctl.recording import Transcript
 from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.claude_code import read_claude_code
+from contextctl.transcripts.codex import read_codex
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
@@ -45,6 +46,7 @@ class RecordReader(Protocol):
 READERS: dict[str, RecordReader] = {
     "anthropic": read_anthropic,
     "claude-code": read_claude_code,
+    "codex": read_codex,
     "contextctl": read_contextctl,
     "gemini": read_gemini,
     "gemini-cli": read_gemini_cli,

@@ -182,6 +182,9 @@ def _has_anthropic_blocks(message: dict[str, object]) -> bool:
 
 
 def _is_codex(sniff: Sniff) -> bool:
+    """Also the oldest layout, in which items stand bare between records of the state."""
+    if any(value.get("record_type") == "state" for value in sniff.objects):
+        return True
     return any(value.get("type") in _CODEX_TYPES and "payload" in value for value in sniff.objects)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contextctl.errors import Location
@@ -46,12 +46,12 @@ from contextctl.transcripts.requests import Item, RequestShape, missing_parts, r
 
 NAME = "openai-responses"
 
-_HINT = "an item of the Responses API has a type, or a role and content"
+ITEM_HINT = "an item of the Responses API has a type, or a role and content"
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
-_TOOL_LISTS = ("tool_search_output", "additional_tools", "mcp_list_tools")
-_COMPACTIONS = ("compaction", "compaction_summary")
+TOOL_LISTS = ("tool_search_output", "additional_tools", "mcp_list_tools")
+COMPACTIONS = ("compaction", "compaction_summary")
 _OPAQUE = ("mcp_approval_request", "mcp_approval_response")
-_ITEMS = ("message", "reasoning", "item_reference", *_TOOL_LISTS, *_COMPACTIONS, *_OPAQUE)
+_ITEMS = ("message", "reasoning", "item_reference", *TOOL_LISTS, *COMPACTIONS, *_OPAQUE)
 _PAYLOADS = ("arguments", "input", "action", "operation")
 
 
@@ -94,22 +94,22 @@ class _Conversation:
         kind = _kind(value)
         if kind == "item_reference":
             self.references.append(location)
-        elif kind in _TOOL_LISTS and isinstance(value, dict):
+        elif kind in TOOL_LISTS and isinstance(value, dict):
             self._more_tools(value, location)
         else:
             self._message(value, kind, location)
 
     def _message(self, value: object, kind: object, location: Location) -> None:
-        reading = read_message(_message, value, location, roles=KNOWN_ROLES, hint=_HINT)
+        reading = read_message(message_from_item, value, location, roles=KNOWN_ROLES, hint=ITEM_HINT)
         message = reading.message
         if message is None or message.role != "assistant":
             self.answering = self.answering and message is None
             self.draft.add(reading)
             return
-        if isinstance(kind, str) and not _is_known(kind):
+        if isinstance(kind, str) and not is_known_item(kind):
             self.unknown.tell(self.draft, kind, location)
         self.draft.findings += reading.findings
-        if kind in _COMPACTIONS:
+        if kind in COMPACTIONS:
             self.draft.compactions.append(RecordedCompaction(location, "summary", readable=False))
         self._answer(message)
 
@@ -132,10 +132,7 @@ class _Conversation:
             wrong = "the tools of an item are a list of objects; they were not read"
             self.draft.report(wrong, location, skipped=1)
             return
-        merged = {_tool_key(tool): tool for tool in self.draft.settings.tools or ()}
-        for tool in tools:
-            merged.setdefault(_tool_key(tool), tool)
-        self.draft.settings = self.draft.settings.model_copy(update={"tools": tuple(merged.values())})
+        add_tools(self.draft, tools)
         self.answering = self.answering and value.get("type") != "additional_tools"
         call_id = value.get("call_id")
         if isinstance(call_id, str):
@@ -155,7 +152,7 @@ def _fill(
     instructions = request.get("instructions")
     if instructions not in (None, ""):
         system = {"role": "system", "content": instructions}
-        draft.add(read_message(_message, system, location, roles=KNOWN_ROLES, hint=_HINT))
+        draft.add(read_message(message_from_item, system, location, roles=KNOWN_ROLES, hint=ITEM_HINT))
     for value, at in items:
         conversation.read(value, at)
     stored = request.get("previous_response_id") or request.get("conversation")
@@ -182,8 +179,17 @@ def _kind(value: object) -> object:
     return value.get("type") if value.get("type") is not None else "message"
 
 
-def _is_known(kind: str) -> bool:
+def is_known_item(kind: str) -> bool:
+    """True for a type of item whose meaning is known."""
     return kind in _ITEMS or kind.endswith("_call")
+
+
+def add_tools(draft: Draft, tools: Iterable[dict[str, object]]) -> None:
+    """Tools that became known on the way join those of the request, each once."""
+    merged = {_tool_key(tool): tool for tool in draft.settings.tools or ()}
+    for tool in tools:
+        merged.setdefault(_tool_key(tool), tool)
+    draft.settings = draft.settings.model_copy(update={"tools": tuple(merged.values())})
 
 
 def _tool_key(tool: Mapping[str, object]) -> str:
@@ -195,8 +201,11 @@ def _says(message: Message) -> bool:
     return any(isinstance(part, TextPart | RefusalPart) for part in message.content)
 
 
-def _message(value: object, location: Location) -> Message:
-    """One item as a message of its own, what the model made in the role of the assistant."""
+def message_from_item(value: object, location: Location) -> Message:
+    """One item as a message of its own, what the model made in the role of the assistant.
+
+    Raises :class:`Malformed`.
+    """
     if isinstance(value, str):
         return Message(role="user", content=value, location=location)
     if not isinstance(value, dict):
@@ -208,7 +217,7 @@ def _message(value: object, location: Location) -> Message:
         role = needed_text(value, "role", "a message")
         content = response_parts(value.get("content"), "a message's content")
         return Message(role=role, content=content, id=string(value.get("id")), location=location)
-    if kind in _COMPACTIONS:
+    if kind in COMPACTIONS:
         sealed = ThinkingPart(signature=needed_text(value, "encrypted_content", "a compaction"))
         return Message(role="assistant", content=(sealed,), recap=True, location=location)
     call_id = optional_text(value, "call_id", "'call_id'")
