@@ -16,7 +16,8 @@ from contextctl.calls import replay
 from contextctl.checks.hygiene import model_findings, plan_findings
 from contextctl.errors import ContextctlError, InputProblems, InternalError, Location
 from contextctl.findings import Finding, Severity, finding, from_problem
-from contextctl.judgement import require_usable
+from contextctl.history import History, chosen_history
+from contextctl.judgement import require_usable, with_recorded_settings
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.plan import ContextPlan
 from contextctl.ports import MemoryStore, ModelProvider, OwnAssembler, Strategy, measuring
@@ -51,6 +52,7 @@ async def audit_async(
     exit_zero: bool = False,
     show_text: bool = False,
     calls: Calls = "end",
+    history: History = "effective",
 ) -> AuditReport:
     """Assemble what each transcript would send next, and report every entry's fate.
 
@@ -59,6 +61,7 @@ async def audit_async(
     summarise-span, unless ``strategies`` has its own; what it holds and nothing asked for is a finding.
     ``memory`` and ``scope`` are as in :class:`~contextctl.assembler.ContextAssembler`. An ``assembler`` of
     the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine.
+    ``history`` is as in :func:`~contextctl.history.chosen_history`.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
     :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
@@ -72,7 +75,7 @@ async def audit_async(
         memory=memory,
         scope=scope,
     )
-    run = _Run(plan, provider, engine, assembler, show_text, calls, journal)
+    run = _Run(plan, provider, engine, assembler, show_text, calls, history, journal)
     if not callable(provider):
         require_usable(plan, provider)
     reports = [await run.report(transcript) for transcript in transcripts]
@@ -114,6 +117,7 @@ class _Run:
     assembler: OwnAssembler | None
     show_text: bool
     calls: Calls
+    history: History
     journal: JournalSummariser | None
     findings: list[Finding] = field(default_factory=list)
     tally: MatcherTally = field(init=False)
@@ -127,6 +131,7 @@ class _Run:
         if isinstance(transcript, TranscriptFailure):
             self.findings += transcript.findings
             return None
+        transcript = chosen_history(transcript, self.history)
         found = list(transcript.findings)
         blank = blank_report(transcript)
         try:
@@ -152,7 +157,9 @@ class _Run:
     async def _audited(
         self, transcript: Transcript, blank: TranscriptReport, found: list[Finding]
     ) -> TranscriptReport:
-        provider = self._provider_for(transcript, found)
+        chosen = self.provider(transcript) if callable(self.provider) else self.provider
+        provider, told = with_recorded_settings(chosen, self.plan, transcript)
+        found += told
         engine = self.engine(provider=provider)
         own = self.assembler
         maker = engine if own is None else Application(engine, own, transcript)
@@ -172,20 +179,11 @@ class _Run:
         model = model_row(provider)
         self._say_of_model(provider, model)
         return replace(
-            blank, model=model, budget=budget_row(replayed.prepared), assemblies=replayed.assemblies()
+            blank,
+            model=model,
+            budget=budget_row(replayed.prepared),
+            assemblies=replayed.assemblies(self.plan, transcript),
         )
-
-    def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
-        provider = self.provider(transcript) if callable(self.provider) else self.provider
-        measured = measuring(provider)
-        if measured is None:
-            return provider
-        if self.plan.tools is None:
-            return measured.with_settings(transcript.settings)
-        if transcript.settings.tools is not None:
-            place = self.plan.source.place("tools")
-            found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
-        return measured.with_settings(self.plan.tools)
 
     def _say_of_model(self, provider: ModelProvider, model: ModelRow) -> None:
         """What there is to say of a model, once a run."""

@@ -42,6 +42,27 @@ def require_usable(plan: ContextPlan, provider: ModelProvider) -> None:
         )
 
 
+def with_recorded_settings(
+    provider: ModelProvider, plan: ContextPlan, transcript: Transcript
+) -> tuple[ModelProvider, list[Finding]]:
+    """The provider asked with the plan's tools, else with the recorded ones, and what there is to say of
+    tools and of a recorded window that is smaller than the model's."""
+    found: list[Finding] = []
+    recorded, window = transcript.window_tokens, provider.context_window_tokens
+    if recorded is not None and window is not None and recorded < window:
+        message = f"the recording names a window of {recorded:,} tokens; the model has {window:,}"
+        found.append(finding("CTX406", message, hint="--window recorded audits against the recorded one"))
+    measured = measuring(provider)
+    if measured is None:
+        return provider, found
+    if plan.tools is None:
+        return measured.with_settings(transcript.settings), found
+    if transcript.settings.tools is not None:
+        place = plan.source.place("tools")
+        found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
+    return measured.with_settings(plan.tools), found
+
+
 def judge(
     plan: ContextPlan,
     prepared: Prepared,

@@ -195,10 +195,11 @@ class Message(_Frozen):
 
     @property
     def is_user_turn(self) -> bool:
-        """True where a user said something: role user, something beside tool results, not a note."""
+        """True where a user said something: role user, something beside tool results, no note, no recap."""
         return (
             self.role == "user"
             and self.kind is None
+            and not self.recap
             and any(not isinstance(part, ToolResultPart) for part in self.content)
         )
 

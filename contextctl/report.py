@@ -87,6 +87,7 @@ class SectionRow:
     folded: int | None
     trimmed: int | None
     dropped: int | None = None
+    superseded: int = 0
 
     @property
     def empty(self) -> bool:

@@ -15,6 +15,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("messages", "findings", "commands"),
     ("entries", "plan", "recording"),
+    ("history",),
     ("outcome", "routing", "budget"),
     ("memory", "carried"),
     ("ports", "report", "tracing"),

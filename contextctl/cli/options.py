@@ -42,6 +42,13 @@ class Color(StrEnum):
     NEVER = "never"
 
 
+class History(StrEnum):
+    """Which history of a recording is audited."""
+
+    EFFECTIVE = "effective"
+    FULL = "full"
+
+
 def _format(value: str) -> str:
     if value not in REPORTS:
         raise typer.BadParameter(f"{value!r} is not one of: {', '.join(REPORTS)}")
@@ -150,6 +157,14 @@ Assembler = Annotated[
         "--assembler",
         metavar="plan|MODULE:FUNCTION|command:ARGV",
         help="Who makes the prompts: the plan, or the application's own code.",
+    ),
+]
+HistoryOption = Annotated[
+    History,
+    typer.Option(
+        "--history",
+        envvar="CONTEXTCTL_HISTORY",
+        help="What the model had at the end, or everything as if nothing had been compacted.",
     ),
 ]
 TranscriptFormat = Annotated[

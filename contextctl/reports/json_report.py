@@ -236,7 +236,7 @@ def section_facts(row: SectionRow) -> dict[str, Any]:
         "folded": row.folded,
         "trimmed": row.trimmed,
         "dropped": row.dropped,
-        "superseded": None if row.kept is None else 0,
+        "superseded": None if row.kept is None else row.superseded,
         "empty": row.empty,
     }
 
