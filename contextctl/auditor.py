@@ -7,22 +7,26 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import contextctl
-from contextctl.application import Application
+from contextctl.application import maker_for
 from contextctl.assembler import ContextAssembler
 from contextctl.calls import replay
 from contextctl.checks.hygiene import model_findings, plan_findings
 from contextctl.errors import ContextctlError, InputProblems, InternalError, Location
 from contextctl.findings import Finding, Severity, finding, from_problem
 from contextctl.history import History, chosen_history
-from contextctl.judgement import require_usable, with_recorded_settings
+from contextctl.judgement import (
+    nothing_to_replay,
+    require_usable,
+    with_recorded_settings,
+)
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.plan import ContextPlan
 from contextctl.ports import MemoryStore, ModelProvider, OwnAssembler, Strategy, measuring
 from contextctl.recording import Transcript
-from contextctl.replay import Calls, moments_of
+from contextctl.replay import Calls
 from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
 from contextctl.rows import blank_report, budget_row, model_row
 from contextctl.strategies.summarise_span import SummariseSpan
@@ -46,7 +50,7 @@ async def audit_async(
     journal: JournalSummariser | None = None,
     memory: MemoryStore | None = None,
     scope: str | None = None,
-    assembler: OwnAssembler | None = None,
+    assembler: OwnAssembler | Literal["recorded"] | None = None,
     assembler_name: str = "plan",
     fail_on: Severity | None = Severity.ERROR,
     exit_zero: bool = False,
@@ -60,7 +64,8 @@ async def audit_async(
     ``carry`` in the plan, from the prompt of the call before. A ``journal`` makes the summaries of
     summarise-span, unless ``strategies`` has its own; what it holds and nothing asked for is a finding.
     ``memory`` and ``scope`` are as in :class:`~contextctl.assembler.ContextAssembler`. An ``assembler`` of
-    the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine.
+    the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine;
+    ``recorded`` holds what was really sent against the plan.
     ``history`` is as in :func:`~contextctl.history.chosen_history`.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
@@ -114,7 +119,7 @@ class _Run:
     plan: ContextPlan
     provider: ProviderSource
     engine: Callable[..., ContextAssembler]
-    assembler: OwnAssembler | None
+    assembler: OwnAssembler | Literal["recorded"] | None
     show_text: bool
     calls: Calls
     history: History
@@ -160,14 +165,11 @@ class _Run:
         chosen = self.provider(transcript) if callable(self.provider) else self.provider
         provider, told = with_recorded_settings(chosen, self.plan, transcript)
         found += told
-        engine = self.engine(provider=provider)
-        own = self.assembler
-        maker = engine if own is None else Application(engine, own, transcript)
-        moments = moments_of(transcript, self.calls, carry=self.plan.carry)
+        maker, moments = maker_for(
+            self.plan, self.engine, chosen, transcript, self.calls, assembler=self.assembler
+        )
         if not moments:
-            found.append(
-                finding("CTX029", f"there is no recorded call to replay ({transcript.calls} in all)")
-            )
+            found.append(nothing_to_replay(transcript, recorded=self.assembler == "recorded"))
             return blank
         replayed = await replay(
             self.plan, maker, transcript, moments, show_text=self.show_text, listener=self.journal

@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("sections", "providers", "loading", "testing"),
     ("preparation", "compaction"),
     ("prompt", "outlook", "judgement", "tally", "replay"),
-    ("assembler", "rows"),
+    ("assembler", "rows", "sent"),
     ("calls", "application"),
     ("auditor", "reports"),
     ("cli",),

@@ -114,7 +114,7 @@ def audit_command(
             exit_zero=exit_zero,
             show_text=show_text,
             calls=calls,
-            history=history.value,
+            history="full" if assembler == options.RECORDED else history.value,
             **engine.keywords,
         )
     )
