@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from contextctl.entries import group
 from contextctl.errors import CapabilityError
 from contextctl.messages import Message, RequestSettings
 from contextctl.plan import ModelOverride
 from contextctl.ports import Measure, ModelFacts
-from contextctl.providers.framing import Framer
+from contextctl.providers.framers import FRAMERS, Framer
 from contextctl.providers.registry import ModelRecord, capped, find_model, registry
 from contextctl.tokenizers import tokenizer as find_tokenizer
 
@@ -46,12 +45,13 @@ class OfflineProvider:
 
     @property
     def additive(self) -> bool:
-        """True: no framing profile so far merges text of neighbours."""
-        return True
+        """True where a prompt is the overhead and its entries, nothing more."""
+        return self._framer.additive
 
     @cached_property
     def _framer(self) -> Framer:
-        return Framer(registry().framings[self.record.framing], find_tokenizer(self.record.tokenizer))
+        framing = registry().framings[self.record.framing]
+        return FRAMERS[framing.family](framing, find_tokenizer(self.record.tokenizer), self.settings)
 
     @property
     def facts(self) -> ModelFacts:
@@ -68,22 +68,17 @@ class OfflineProvider:
             warnings=registry().warnings(self.record) + self.extra_warnings,
         )
 
-    @cached_property
-    def _overhead(self) -> Measure:
-        return self._framer.overhead(self.settings)
-
     def measure_overhead(self) -> Measure:
         """The request without messages: priming, tool definitions, tool choice, response format."""
-        return self._overhead
+        return self._framer.overhead()
 
     def measure_entry(self, messages: Sequence[Message]) -> Measure:
         """What the messages of one entry are charged."""
         return self._framer.entry(messages)
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
-        """The whole prompt: the overhead and each of its entries, paired afresh."""
-        entries, _ = group(messages)
-        return self._overhead + Measure.total(self._framer.entry(entry.messages) for entry in entries)
+        """The whole prompt, its entries paired afresh."""
+        return self._framer.prompt(messages)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """The best figure for a whole prompt that holds these messages."""
