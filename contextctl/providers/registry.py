@@ -135,7 +135,7 @@ def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
     framings: dict[str, Framing] = {}
     for name, row in rows.items():
         own = {("participant" if key == "name" else key): item for key, item in row.items() if key != "like"}
-        own |= {key: Fraction(item) for key, item in own.items() if isinstance(item, str)}
+        own |= {key: Fraction(item) for key, item in own.items() if key.startswith("json_share")}
         if "tools" in own:
             own.setdefault("tools_upper", own["tools"])
         if "like" in row:
