@@ -37,7 +37,7 @@ def chosen_history(transcript: Transcript, history: History) -> Transcript:
         message if message.id is not None else message.model_copy(update={"id": f"m{place}"})
         for place, message in enumerate(transcript.messages, 1)
     ]
-    kept = [message for message, gone in zip(named, aside, strict=True) if not gone]
+    kept = [_marked(message) for message, gone in zip(named, aside, strict=True) if not gone]
     whole = len(transcript.records) == len(named)
     records = [r for r, gone in zip(transcript.records, aside, strict=True) if not gone] if whole else []
     gone = [message for message, is_gone in zip(named, aside, strict=True) if is_gone]
@@ -48,6 +48,12 @@ def chosen_history(transcript: Transcript, history: History) -> Transcript:
         set_aside=tuple(gone),
         findings=(*told, _aside_finding(gone, history)),
     )
+
+
+def _marked(message: Message) -> Message:
+    """A recap as the summary that it is, so that no strategy takes it for something that was said."""
+    is_recap = message.recap and message.kind is None
+    return message.model_copy(update={"kind": "summary"}) if is_recap else message
 
 
 def _is_aside(message: Message, history: History) -> bool:

@@ -208,6 +208,7 @@ def _entry_rows(
                 fate=fate,
                 rule=_rule(entry, fate, plans[entry.section], prepared, maker),
                 position=positions.get(entry.id) if fate in {Fate.KEPT, Fate.TRIMMED} else None,
+                kind=entry.kind,
                 text=text_of(entry)[:EXCERPT_CHARACTERS] if show_text else None,
             )
         )
@@ -233,6 +234,7 @@ def with_superseded(
             fate=Fate.SUPERSEDED if row.has_prompt else None,
             rule=why_set_aside(entry.messages[0]) if row.has_prompt else None,
             position=None,
+            kind="summary" if entry.messages[0].recap else entry.kind,
         )
         for entry in entries
     )

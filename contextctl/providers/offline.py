@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from contextctl.entries import as_sent
 from contextctl.errors import CapabilityError
 from contextctl.messages import Message, RequestSettings
 from contextctl.plan import ModelOverride
@@ -74,11 +75,11 @@ class OfflineProvider:
 
     def measure_entry(self, messages: Sequence[Message]) -> Measure:
         """What the messages of one entry are charged."""
-        return self._framer.entry(messages)
+        return self._framer.entry(as_sent(messages))
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
         """The whole prompt, its entries paired afresh."""
-        return self._framer.prompt(messages)
+        return self._framer.prompt(as_sent(messages))
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """The best figure for a whole prompt that holds these messages."""

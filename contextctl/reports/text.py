@@ -289,7 +289,7 @@ class _Screen:
             style = "" if entry.fate in {Fate.KEPT, None} else "yellow"
             first, *more = entry.lines
             lines = f"{first}+{len(more)}" if more else str(first)
-            cells = [entry.id, lines, entry.section, entry.role, number(entry.tokens)]
+            cells = [entry.id, lines, entry.section, entry.kind or entry.role, number(entry.tokens)]
             rows.append([*(Cell(cell) for cell in cells), Cell(fate, style), Cell(entry.rule or "")])
         texts = [line for entry in row.entries for line in self._excerpt(entry)]
         return [*table(columns, rows, self.width), *texts]
