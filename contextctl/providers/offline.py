@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from contextctl.entries import as_sent
+from contextctl.entries import as_sent, group
 from contextctl.errors import CapabilityError
 from contextctl.messages import Message, RequestSettings
 from contextctl.plan import ModelOverride
@@ -73,12 +73,28 @@ class OfflineProvider:
         """The request without messages: priming, tool definitions, tool choice, response format."""
         return self._framer.overhead()
 
+    @cached_property
+    def _charged(self) -> dict[tuple[object, ...], tuple[object, Measure]]:
+        """What entries were charged, by what they say. A content is told by its identity, which a copy of its
+        message keeps, and is held so that the identity stays its own."""
+        return {}
+
     def measure_entry(self, messages: Sequence[Message]) -> Measure:
-        """What the messages of one entry are charged."""
-        return self._framer.entry(as_sent(messages))
+        """What the messages of one entry are charged; measured once however often it is asked."""
+        key = tuple((m.role, m.name, id(m.content), m.response_id) for m in messages)
+        found = self._charged.get(key)
+        if found is None:
+            contents = [message.content for message in messages]
+            found = self._charged[key] = (contents, self._framer.entry(as_sent(messages)))
+        return found[1]
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
         """The whole prompt, its entries paired afresh."""
+        if self.additive:
+            entries, _ = group(messages)
+            return Measure.total(
+                [self.measure_overhead(), *(self.measure_entry(entry.messages) for entry in entries)]
+            )
         return self._framer.prompt(as_sent(messages))
 
     def count_tokens(self, messages: Sequence[Message]) -> int:

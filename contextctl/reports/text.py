@@ -207,8 +207,7 @@ class _Screen:
             parts.append(f"soft line {number(budget.soft_tokens)}")
         parts.append(f"overhead {number(budget.overhead_tokens)}")
         parts.append(f"messages may use {number(budget.message_budget_tokens)}")
-        changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
-        used = f"{model.name} ({model.tokenizer}, {model.exactness}), {_plan_of(report)}{changed}"
+        used = f"{model.name} ({model.tokenizer}, {model.exactness}), {_plan_of(report)}"
         return [said((", ".join(parts), "dim")), said((used, "dim"))]
 
     def sections(self, row: AssemblyRow) -> list[Text]:
@@ -439,7 +438,9 @@ def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
 
 
 def _plan_of(report: AuditReport) -> str:
-    """The plan, who makes the prompts where it is not the plan, and what each call starts from."""
+    """The plan and what was changed of it, who makes the prompts where it is not the plan, and what each call
+    starts from."""
     by = "" if report.assembler == "plan" else f", assembler {report.assembler}"
     history = "carried" if report.plan.carry else "whole"
-    return f"plan {report.plan.name or report.plan.path}{by}, {history} history"
+    changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
+    return f"plan {report.plan.name or report.plan.path}{changed}{by}, {history} history"
