@@ -26,10 +26,11 @@ def unpaired(messages: Sequence[Message]) -> Counter[tuple[str, str | None]]:
 def check(history: Sequence[Message], prompt: Sequence[Message]) -> None:
     """Verbatim or cleared, pairs whole, the newest user message there, few notes; by content alone."""
     originals = Counter(said(message) for message in history)
-    kept = Counter(said(message) for message in prompt if message.kind is None)
+    made = [message for message in prompt if message.kind is not None and not message.recap]
+    kept = Counter(said(message) for message in prompt if message not in made)
     for _, content in kept - originals:
         assert "cleared" in content or "trimmed" in content, "only a tool's result is ever shortened here"
     assert not unpaired(prompt) - unpaired(history)
-    assert sum(message.kind is not None for message in prompt) <= 2
+    assert len(made) <= 2
     newest = max((n for n, message in enumerate(history) if message.is_user_turn), default=None)
     assert newest is None or said(history[newest]) in kept
