@@ -148,9 +148,7 @@ class _Work:
             parts = [part for n, part in enumerate(item.message.content) if n not in gone.get(position, ())]
             if position in first:
                 parts.sort(key=lambda part: not isinstance(part, ToolResultPart))
-                self._say(
-                    "results-put-first", position, "a result stood after other content; it was put first"
-                )
+                self._say("results-put-first", position, "a result stood after other content; now before it")
             if parts or not gone.get(position):
                 items.append(_Item(_with(item.message, parts), item.id))
             items += after.get(position, [])

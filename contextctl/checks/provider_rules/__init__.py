@@ -19,7 +19,7 @@ from contextctl.errors import UsageError
 from contextctl.findings import RULES, Finding, Severity, finding
 from contextctl.messages import Message
 
-__all__ = ["PROFILES", "newly_broken", "profile_of", "provider_faults", "provider_findings"]
+__all__ = ["PROFILES", "Fault", "newly_broken", "profile_of", "provider_faults", "provider_findings"]
 
 _PAIRING = {
     "CTX212": "CTX020",

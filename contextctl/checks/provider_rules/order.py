@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from contextctl.checks.provider_rules.profiles import BLOCKS, RESULTS_FOLLOW, SYSTEM_APART
 from contextctl.checks.provider_rules.sent import Fault, Pairing, Sent
@@ -94,10 +95,10 @@ def _first_faults(view: Sequence[Sent]) -> list[Fault]:
 
 
 def _neighbour_faults(view: Sequence[Sent]) -> list[Fault]:
-    """Two answers, or two messages of the user, in a row; results are sent as one content with what follows."""
+    """Two answers, or two messages of the user, in a row; results join what follows them."""
     found = []
     spoken = [sent for sent in view if not sent.is_system]
-    for before, sent in zip(spoken, spoken[1:], strict=False):
+    for before, sent in pairwise(spoken):
         if before.message.role != sent.message.role or before.answer == sent.answer:
             continue
         if sent.is_assistant or not (before.message.results or sent.message.results):
@@ -109,7 +110,7 @@ def _neighbour_faults(view: Sequence[Sent]) -> list[Fault]:
 def _follower_faults(view: Sequence[Sent]) -> list[Fault]:
     """Reasoning that is last in what the model said, before something else; the end is not asked."""
     found = []
-    for sent, after in zip(view, view[1:], strict=False):
+    for sent, after in pairwise(view):
         if not sent.is_assistant or after.is_assistant or sent.message.recap or not sent.message.content:
             continue
         if isinstance(sent.message.content[-1], ThinkingPart):
