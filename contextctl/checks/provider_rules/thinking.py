@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from contextctl.checks.provider_rules.profiles import BLOCKS
 from contextctl.checks.provider_rules.sent import Fault, Sent, answers, has_part, parts_of
@@ -29,20 +30,19 @@ def _is_call(part: Part) -> bool:
     return isinstance(part, ToolCallPart)
 
 
-def open_loop(view: Sequence[Sent]) -> list[list[Sent]]:
+def open_loop(view: Sequence[Sent], *, merged: bool = True) -> list[list[Sent]]:
     """The answers since the user last spoke, where the last of them calls tools; else none.
 
-    What stands beside results, such as a reminder, does not end a loop.
+    Where neighbours are ``merged``, what stands beside results, such as a reminder, is one message with them
+    and does not end a loop.
     """
     start, place = 0, 0
-    while place < len(view):
-        end = place
-        while end < len(view) and not view[end].is_assistant:
-            end += 1
-        run = [sent for sent in view[place:end] if not sent.is_system]
-        if run and not any(sent.message.results for sent in run):
-            start = end
-        place = end + 1
+    for is_assistant, run in groupby(view, key=lambda sent: sent.is_assistant):
+        stretch = list(run)
+        place += len(stretch)
+        holds_results = [bool(sent.message.results) for sent in stretch if not sent.is_system]
+        if not is_assistant and holds_results and not (any if merged else all)(holds_results):
+            start = place
     loop = answers(view[start:])
     return loop if loop and has_part(loop[-1], _is_call) else []
 
@@ -112,8 +112,8 @@ def _signed_faults(view: Sequence[Sent], recorded: Sequence[Sent]) -> list[Fault
 
 def _signature_faults(view: Sequence[Sent], recorded: Sequence[Sent]) -> list[Fault]:
     """Answers of the open loop whose first call has no signature, where others of it have one."""
-    loop = open_loop(view)
-    if not any(_carries(answer) for answer in (*loop, *open_loop(recorded))):
+    loop = open_loop(view, merged=False)
+    if not any(_carries(answer) for answer in (*loop, *open_loop(recorded, merged=False))):
         return []
     said = "the first call of an answer has no signature, while its loop goes on"
     return [
