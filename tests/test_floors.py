@@ -30,7 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "trimming",
         "stores",
     ),
-    ("sections", "providers", "loading", "testing"),
+    ("sections", "providers", "loading", "testing", "repair"),
     ("preparation", "compaction"),
     ("prompt", "outlook", "judgement", "tally", "replay"),
     ("assembler", "rows", "sent"),
