@@ -8,14 +8,13 @@ from dataclasses import replace
 from contextctl.budget import Limits, Rooms, limits_for
 from contextctl.carried import NOTHING_YET, Carried
 from contextctl.compaction import compact
-from contextctl.errors import MemoryStoreError
-from contextctl.memory import records_of
 from contextctl.messages import Message
 from contextctl.outcome import AssembledContext, CompactionOutcome
 from contextctl.plan import ContextPlan
 from contextctl.ports import MemoryStore, ModelProvider, Strategy, Summariser
 from contextctl.preparation import Prepared
 from contextctl.prompt import fingerprint, put_together
+from contextctl.remembering import remember
 from contextctl.routing import route
 from contextctl.ruler import Ruler
 from contextctl.sections import Charges, Section, lock, trim
@@ -25,6 +24,10 @@ MAX_PASSES = 3
 """How often M is lowered where sums fit and the whole does not (rule 2.7)."""
 
 
+STARTS_ON_USER = frozenset({"anthropic", "bedrock", "gemini"})
+"""Profiles whose first message must be the user's."""
+
+
 class ContextAssembler:
     """Assembles prompts from one plan for one provider.
 
@@ -32,6 +35,8 @@ class ContextAssembler:
     that names a strategy which neither has is refused here, with a ``ValueError``. ``summariser`` makes the
     summaries of strategies that declare ``summarise``. Each summary that a prompt holds newly is written to
     ``memory`` under ``scope``, unless it is only planned; a memory without a scope is a ``ValueError``.
+    ``profile`` names the provider's rules, where the provider itself does not: for Anthropic and Gemini what
+    is left of a section starts with the user's.
     """
 
     def __init__(
@@ -43,12 +48,14 @@ class ContextAssembler:
         summariser: Summariser | None = None,
         memory: MemoryStore | None = None,
         scope: str | None = None,
+        profile: str | None = None,
     ) -> None:
         if memory is not None and not scope:
             raise ValueError("a memory needs a scope, so that what is kept can be told apart")
         self.plan = plan
         self.provider = provider
         self._summariser, self._memory, self._scope = summariser, memory, scope or ""
+        self._profile = profile or getattr(provider, "profile", None)
         self._strategies = [build_strategy(section.compaction, strategies) for section in plan.sections]
 
     def limits(self) -> Limits:
@@ -80,7 +87,12 @@ class ContextAssembler:
         charges = Charges(ruler, routed.entries)
         before = charges.whole(live)
         sections = tuple(
-            lock(section, strategy, [entry for entry in live if entry.section == section.name])
+            lock(
+                section,
+                strategy,
+                [entry for entry in live if entry.section == section.name],
+                start_on=section.start_on or ("first" if self._profile in STARTS_ON_USER else "any"),
+            )
             for section, strategy in zip(self.plan.sections, self._strategies, strict=True)
         )
         if carried.trimmed:
@@ -124,7 +136,7 @@ class ContextAssembler:
         :class:`~contextctl.errors.MemoryStoreError`."""
         result = await self._within_budget(prepared)
         if self._memory is not None:
-            await self._remember(self._memory, prepared, result)
+            await remember(self._memory, self._scope, prepared, result)
         return result
 
     async def _within_budget(self, prepared: Prepared) -> AssembledContext:
@@ -171,19 +183,6 @@ class ContextAssembler:
             for section, room in zip(sections, rooms.room_tokens, strict=True)
         ]
         return rooms, outcomes
-
-    async def _remember(self, memory: MemoryStore, prepared: Prepared, result: AssembledContext) -> None:
-        known = {e.id: e for e in (*prepared.routed.entries, *prepared.carried.stand_ins)}
-        live = {i for section in prepared.sections for i in section.originals}
-        new = {note.id: note for note in result.notes}
-        tokens = {i: prepared.charges.measure(entry).tokens for i, entry in (known | new).items()}
-        for record in records_of(result, known, live, tokens, prepared.transcript_id):
-            try:
-                await memory.log(self._scope, record)
-            except MemoryStoreError:
-                raise
-            except Exception as error:
-                raise MemoryStoreError(f"the memory failed: {type(error).__name__}") from error
 
     def _flat(self, messages: Sequence[Message] | Mapping[str, Sequence[Message]]) -> list[Message]:
         if not isinstance(messages, Mapping):

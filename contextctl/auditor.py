@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from functools import partial
+from typing import Literal
 
 import contextctl
 from contextctl.application import maker_for
@@ -22,6 +20,7 @@ from contextctl.judgement import (
     require_usable,
     with_recorded_settings,
 )
+from contextctl.lint import linted, profile_for
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.plan import ContextPlan
 from contextctl.ports import MemoryStore, ModelProvider, OwnAssembler, Strategy, measuring
@@ -31,14 +30,11 @@ from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
 from contextctl.rows import blank_report, budget_row, model_row
 from contextctl.strategies.summarise_span import SummariseSpan
 from contextctl.summarisers.journal import JournalSummariser
+from contextctl.synchronous import synchronous
 from contextctl.tally import MatcherTally
 
 ProviderSource = ModelProvider | Callable[[Transcript], ModelProvider]
 """One provider for all transcripts, or what chooses one for each."""
-
-
-P = ParamSpec("P")
-Result = TypeVar("Result")
 
 
 async def audit_async(
@@ -57,6 +53,8 @@ async def audit_async(
     show_text: bool = False,
     calls: Calls = "end",
     history: History = "effective",
+    profile: str | None = None,
+    repair: bool = False,
 ) -> AuditReport:
     """Assemble what each transcript would send next, and report every entry's fate.
 
@@ -66,7 +64,8 @@ async def audit_async(
     ``memory`` and ``scope`` are as in :class:`~contextctl.assembler.ContextAssembler`. An ``assembler`` of
     the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine;
     ``recorded`` holds what was really sent against the plan.
-    ``history`` is as in :func:`~contextctl.history.chosen_history`.
+    ``history`` is as in :func:`~contextctl.history.chosen_history`. ``profile`` names the provider whose
+    rules are checked, where it is not the model's; ``repair`` mends first what it would refuse.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
     :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
@@ -79,8 +78,9 @@ async def audit_async(
         summariser=journal,
         memory=memory,
         scope=scope,
+        profile=profile,
     )
-    run = _Run(plan, provider, engine, assembler, show_text, calls, history, journal)
+    run = _Run(plan, provider, engine, assembler, show_text, calls, history, journal, profile, repair)
     if not callable(provider):
         require_usable(plan, provider)
     reports = [await run.report(transcript) for transcript in transcripts]
@@ -97,18 +97,7 @@ async def audit_async(
     )
 
 
-def _synchronous(function: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    """The same for callers that are not asynchronous; works inside a running event loop too."""
-
-    @wraps(function)
-    def run(*args: P.args, **keywords: P.kwargs) -> Result:
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            return thread.submit(asyncio.run, function(*args, **keywords)).result()
-
-    return run
-
-
-audit = _synchronous(audit_async)
+audit = synchronous(audit_async)
 """As :func:`audit_async`, for callers that are not asynchronous; works inside a running event loop too."""
 
 
@@ -124,6 +113,8 @@ class _Run:
     calls: Calls
     history: History
     journal: JournalSummariser | None
+    profile: str | None
+    repair: bool
     findings: list[Finding] = field(default_factory=list)
     tally: MatcherTally = field(init=False)
     models_seen: set[tuple[object, ...]] = field(default_factory=set)
@@ -165,6 +156,8 @@ class _Run:
         chosen = self.provider(transcript) if callable(self.provider) else self.provider
         provider, told = with_recorded_settings(chosen, self.plan, transcript)
         found += told
+        profile = profile_for(chosen, transcript, self.profile)
+        transcript, lint = linted(transcript, profile, found, mend=self.repair)
         maker, moments = maker_for(
             self.plan, self.engine, chosen, transcript, self.calls, assembler=self.assembler
         )
@@ -172,7 +165,13 @@ class _Run:
             found.append(nothing_to_replay(transcript, recorded=self.assembler == "recorded"))
             return blank
         replayed = await replay(
-            self.plan, maker, transcript, moments, show_text=self.show_text, listener=self.journal
+            self.plan,
+            maker,
+            transcript,
+            moments,
+            show_text=self.show_text,
+            listener=self.journal,
+            lint=lint,
         )
         found += replayed.told()
         assert replayed.prepared is not None

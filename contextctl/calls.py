@@ -11,6 +11,7 @@ from contextctl.checks.pairing import pairing_findings
 from contextctl.errors import ContextBudgetError
 from contextctl.findings import Finding
 from contextctl.judgement import budget_finding, judge, overcommit_findings, trust
+from contextctl.lint import NO_LINT, Lint
 from contextctl.messages import Message
 from contextctl.outcome import AssembledContext, SentOverBudgetError
 from contextctl.plan import ContextPlan
@@ -75,8 +76,9 @@ async def replay(
     *,
     show_text: bool,
     listener: CallListener | None = None,
+    lint: Lint = NO_LINT,
 ) -> Replayed:
-    """Assemble each moment of a recording.
+    """Assemble each moment of a recording; ``lint`` says what each prompt newly broke.
 
     With ``carry`` in the plan each starts from the prompt of the one before; a moment that has no prompt
     leaves things as they were. Raises what ``prepare`` raises.
@@ -97,6 +99,9 @@ async def replay(
         row = assembly_row(plan, prepared, result, exactness=exactness, show_text=show_text)
         replayed.rows.append(replace(row, call=moment.call))
         said = _said(plan, prepared, result, part, final=moment is moments[-1])
+        sent = result.assembled if isinstance(result, SentOverBudgetError) else result
+        if isinstance(sent, AssembledContext):
+            said += lint.of_prompt(sent, part.messages, moment.call)
         replayed.said.append((moment.call, said + overcommit_findings(row)))
         replayed.prepared, replayed.part = prepared, part
     return replayed

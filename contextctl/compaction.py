@@ -18,7 +18,7 @@ from contextctl.errors import (
     StrategyError,
     SummaryUnusableError,
 )
-from contextctl.messages import visible_content
+from contextctl.messages import SYSTEM_ROLES, visible_content
 from contextctl.outcome import CompactionOutcome
 from contextctl.plan import SectionPlan
 from contextctl.ports import Summarise, Summariser, SummaryRequest
@@ -88,8 +88,8 @@ async def compact(
         raise _strategy_error(plan, situation, broken)
     if broken is not None:
         raise InternalError(f"strategy {plan.compaction.strategy!r} broke a promise: {broken}")
-    if plan.start_on == "user":
-        outcome = _extend_to_user(section.entries, outcome)
+    if section.start_on != "any":
+        outcome = _extend_to_user(section.entries, outcome, everywhere=section.start_on == "user")
     if not soft:
         _require_fit(section, outcome, room, charges, situation)
     trimmed = tuple(entry.id for entry in outcome.entries if entry.id in {*section.trimmed, *outcome.trimmed})
@@ -175,8 +175,11 @@ def _tokens_within_counts(section: Section, fraction: Fraction, charges: Charges
     return charges.upper(kept)
 
 
-def _extend_to_user(given: Sequence[Entry], outcome: CompactionOutcome) -> CompactionOutcome:
-    """Evict on from each cut to the next user entry, a locked entry, or a note that stands there."""
+def _extend_to_user(
+    given: Sequence[Entry], outcome: CompactionOutcome, *, everywhere: bool
+) -> CompactionOutcome:
+    """Evict on from each cut to the next user entry, a locked entry, or a note that stands there; where not
+    ``everywhere``, only from a cut before which nothing but instructions is left."""
     stands_for = {entry_id for entry in outcome.entries for entry_id in entry.stands_for}
     evicted = set(outcome.evicted)
     cutting = False
@@ -187,6 +190,8 @@ def _extend_to_user(given: Sequence[Entry], outcome: CompactionOutcome) -> Compa
             cutting = False
         elif cutting:
             evicted.add(entry.id)
+        if not everywhere and entry.id not in evicted and entry.role not in SYSTEM_ROLES:
+            break
     return replace(
         outcome,
         entries=tuple(entry for entry in outcome.entries if entry.id not in evicted),

@@ -67,6 +67,7 @@ RULES: dict[str, Rule] = {
     "CTX032": Rule("recorded-compaction", _NOTE),
     "CTX033": Rule("history-superseded", _NOTE),
     "CTX034": Rule("no-recorded-request", _ERROR),
+    "CTX035": Rule("recording-repaired", _NOTE),
     "CTX101": Rule("window-overflow", _ERROR),
     "CTX102": Rule("input-cap-exceeded", _ERROR),
     "CTX103": Rule("pinned-over-budget", _ERROR),

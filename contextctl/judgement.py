@@ -100,8 +100,7 @@ def judge(
     found = loss_findings(assembled, ledger) + order_findings(assembled, ledger, newest)
     found += lost_user_finding(assembled, ledger, newest) + _limit_findings(assembled, prepared)
     found += summary_findings(assembled, prepared)
-    if assembled.maker == "application":
-        found += broken_pair_findings(assembled, prepared.routed.remarks)
+    found += broken_pair_findings(assembled, prepared.routed.remarks)
     tested = Tested(
         assembled,
         transcript.messages,

@@ -182,7 +182,11 @@ class SectionPlan(_Strict):
     max_entry_tokens: PositiveTokens | None = Field(
         None, description="A larger entry that is not locked is trimmed in its middle."
     )
-    start_on: Literal["user"] | None = Field(None, description="A cut goes on to the next user entry.")
+    start_on: Literal["user", "any"] | None = Field(
+        None,
+        description="`user`: a cut goes on to the next user entry; by default only an Anthropic or "
+        "Gemini prompt's first does; `any`: none.",
+    )
     note_role: Literal["user", "system", "developer", "assistant"] = Field(
         "user", description="The role of a note or summary."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from contextctl.entries import Entry, locked
 from contextctl.errors import ContextBudgetError
@@ -13,6 +13,9 @@ from contextctl.plan import SectionPlan
 from contextctl.ports import Exactness, Measure, Strategy
 from contextctl.ruler import Ruler
 from contextctl.trimming import trim_entry
+
+StartOn = Literal["any", "user", "first"]
+"""What a cut goes on to: nothing more; the next user entry; the same where nothing stands before the cut."""
 
 
 class Charges:
@@ -66,13 +69,14 @@ class Charges:
 @dataclass(frozen=True, slots=True)
 class Section:
     """One section at work: its plan, its strategy, its entries as a strategy sees them (locked ones
-    ``pinned``), the entries as they were, and the ids that were trimmed."""
+    ``pinned``), the entries as they were, the ids that were trimmed, and what a cut goes on to."""
 
     plan: SectionPlan
     strategy: Strategy
     entries: tuple[Entry, ...]
     originals: Mapping[str, Entry]
     trimmed: tuple[str, ...] = ()
+    start_on: StartOn = "any"
 
     @property
     def locked(self) -> tuple[Entry, ...]:
@@ -110,7 +114,9 @@ class Situation:
         )
 
 
-def lock(plan: SectionPlan, strategy: Strategy, entries: Sequence[Entry]) -> Section:
+def lock(
+    plan: SectionPlan, strategy: Strategy, entries: Sequence[Entry], *, start_on: StartOn = "any"
+) -> Section:
     """The section with every entry locked that is pinned, protected or inside keep_first/keep_recent.
 
     The two count messages of the section in transcript order and grow outward to whole entries.
@@ -123,7 +129,7 @@ def lock(plan: SectionPlan, strategy: Strategy, entries: Sequence[Entry]) -> Sec
         locked(entry) if entry.protected or not kept.isdisjoint(entry.positions) else entry
         for entry in entries
     )
-    return Section(plan, strategy, seen, {entry.id: entry for entry in entries})
+    return Section(plan, strategy, seen, {entry.id: entry for entry in entries}, start_on=start_on)
 
 
 def trim(section: Section, charges: Charges, ruler: Ruler) -> Section:

@@ -12,7 +12,7 @@ import contextctl
 ROOT = Path(contextctl.__file__).parent
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("errors", "synchronous"),
     ("messages", "findings", "commands"),
     ("entries", "plan", "recording"),
     ("history",),
@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ),
     ("sections", "providers", "loading", "testing", "repair"),
     ("preparation", "compaction"),
-    ("prompt", "outlook", "judgement", "tally", "replay"),
+    ("prompt", "remembering", "outlook", "judgement", "tally", "replay", "lint"),
     ("assembler", "rows", "sent"),
     ("calls", "application"),
     ("auditor", "reports"),

@@ -83,6 +83,8 @@ def _lost_pins(assembled: AssembledContext, section: SectionOutcome, ledger: Led
 
 def broken_pair_findings(assembled: AssembledContext, recorded: Iterable[Remark]) -> list[Finding]:
     """Calls without a result, and results without a call, that the recording did not have."""
+    if assembled.status == "fits":
+        return []
     known = Counter((remark.irregularity, remark.name) for remark in recorded)
     _, remarks = group(assembled.messages)
     found: list[Finding] = []

@@ -56,6 +56,8 @@ def audit_command(
     budget: options.Budget = None,
     reserve: options.Reserve = None,
     tokenizer: options.Tokenizer = None,
+    profile: options.Profile = None,
+    repair: options.Repair = False,
     strategy: options.Strategies = None,
     journal: options.Journal = None,
     summariser: options.SummariserOption = None,
@@ -114,6 +116,8 @@ def audit_command(
             exit_zero=exit_zero,
             show_text=show_text,
             calls=calls,
+            profile=profile,
+            repair=repair,
             history="full" if assembler == options.RECORDED else history.value,
             **engine.keywords,
         )

@@ -171,6 +171,15 @@ Assembler = Annotated[
         help="Who makes the prompts: the plan, what was really sent, or the application's own code.",
     ),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile", metavar="NAME", help="Provider whose rules are checked, instead of the model's."
+    ),
+]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Mend first what the provider would refuse, and say what was done.")
+]
 HistoryOption = Annotated[
     History,
     typer.Option(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from contextctl.checks.provider_rules import profile_of
 from contextctl.entries import as_sent, group
 from contextctl.errors import CapabilityError
 from contextctl.messages import Message, RequestSettings
@@ -38,6 +39,11 @@ class OfflineProvider:
     def max_output_tokens(self) -> int | None:
         """The longest answer, None where it is not known."""
         return self.record.max_output_tokens
+
+    @property
+    def profile(self) -> str:
+        """The provider profile whose rules hold for the model's prompts."""
+        return profile_of(self.record.provider, self.record.framing)
 
     @property
     def overhead_tokens(self) -> int:
