@@ -171,10 +171,23 @@ Assembler = Annotated[
         help="Who makes the prompts: the plan, what was really sent, or the application's own code.",
     ),
 ]
+
+
+def _profile(value: str | None) -> str | None:
+    from contextctl.checks.provider_rules.profiles import PROFILES
+
+    if value is None or value in PROFILES:
+        return value
+    raise typer.BadParameter(f"{value!r} is not one of: {', '.join(PROFILES)}")
+
+
 Profile = Annotated[
     str | None,
     typer.Option(
-        "--profile", metavar="NAME", help="Provider whose rules are checked, instead of the model's."
+        "--profile",
+        metavar="NAME",
+        help="Provider whose rules are checked, instead of the model's.",
+        callback=_profile,
     ),
 ]
 Repair = Annotated[
