@@ -15,7 +15,13 @@ from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.conversations import transcript_error
 
 STDIN = "-"
-SUFFIXES = (".json", ".jsonl", ".ndjson")
+_TEXT = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (
+    *_TEXT,
+    *(text + packed for packed in (".gz", ".zst") for text in _TEXT),
+    ".traj",
+    ".eval",
+)
 """What a transcript's name ends in for it to be found in a folder."""
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
-from contextctl.errors import Location, UsageError
-from contextctl.findings import finding
+from contextctl.errors import Location, TranscriptError, UsageError
+from contextctl.findings import Finding, finding, from_problem
 from contextctl.recording import Transcript
 from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.claude_code import read_claude_code
 from contextctl.transcripts.codex import read_codex
+from contextctl.transcripts.compression import unpacked
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
@@ -72,7 +74,7 @@ READERS: dict[str, RecordReader] = {
 
 
 def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple[Transcript, ...]:
-    """Every conversation in the bytes of one file, in file order.
+    """Every conversation in the bytes of one file, compressed or not, in file order.
 
     ``path`` is for places and names only; ``format`` a name from :data:`READERS`, else it is found by
     content. Raises :class:`~contextctl.errors.TranscriptError` with all that is wrong where nothing can be
@@ -81,6 +83,22 @@ def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple
     if format is not None and format not in READERS:
         known = ", ".join(READERS)
         raise UsageError(f"unknown transcript format '{format}'", hint=f"the formats are {known}")
+    content, problem = unpacked(data, path)
+    if problem is None:
+        return _read(content, path, format)
+    try:
+        *others, last = _read(content, path, format)
+    except TranscriptError as error:
+        raise transcript_error([*map(from_problem, error.problems), problem]) from None
+    return (*others, with_problem(last, problem))
+
+
+def with_problem(last: Transcript, problem: Finding) -> Transcript:
+    """A file's last conversation, with what is wrong with the end of the file."""
+    return replace(last, findings=(*last.findings, problem))
+
+
+def _read(data: bytes, path: str, format: str | None) -> tuple[Transcript, ...]:
     check_bytes(data, path)
     packed = archive_format(data)
     if packed is not None and format in (None, packed):

@@ -239,7 +239,7 @@ def _lacks(draft: Draft) -> tuple[str, ...]:
 
 
 def _unique_ids(drafts: Sequence[Draft], path: str) -> list[str]:
-    stem = "stdin" if path == "-" else PurePosixPath(path).stem or path
+    stem = _stem(path)
     alone = len(drafts) == 1
     wanted = [draft.id or (stem if alone else f"{stem}#{n}") for n, draft in enumerate(drafts, 1)]
     reserved, counts = set(wanted), dict.fromkeys(wanted, 0)
@@ -253,6 +253,14 @@ def _unique_ids(drafts: Sequence[Draft], path: str) -> list[str]:
         reserved.add(candidate)
         unique.append(candidate)
     return unique
+
+
+def _stem(path: str) -> str:
+    """A file's name without its suffix, and without that of its compression."""
+    if path == "-":
+        return "stdin"
+    name = PurePosixPath(path)
+    return PurePosixPath(name.stem if name.suffix in (".gz", ".zst") else name).stem or path
 
 
 def transcript_error(findings: Iterable[Finding]) -> TranscriptError:

@@ -11,6 +11,7 @@ from zipfile import BadZipFile, ZipFile
 from contextctl.errors import Location, TranscriptError
 from contextctl.findings import Finding, finding
 from contextctl.transcripts.answers import provider_of_answers
+from contextctl.transcripts.compression import GZIP, ZSTD, unpacked
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.records import Records, split_records
 
@@ -47,8 +48,8 @@ _TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "
 _OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed", "decompress it first, with zstd -d"),
+    (GZIP, "gzip-compressed twice", "decompress it first, with gzip -d"),
+    (ZSTD, "zstd-compressed twice", "decompress it first, with zstd -d"),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
     (b"BZh", "bzip2-compressed", "decompress it first, with bzip2 -d"),
     (b"\xfd7zXZ\x00", "xz-compressed", "decompress it first, with xz -d"),
@@ -352,7 +353,7 @@ no reader stands behind is named, so that it is refused and not misread."""
 
 
 def check_bytes(data: bytes, path: str) -> None:
-    """Refuse bytes that are no text of ours: compressed, UTF-16, an archive that is of no format.
+    """Refuse unpacked bytes that are no text of ours: UTF-16, an archive that is of no format.
 
     Raises :class:`~contextctl.errors.TranscriptError`.
     """
@@ -381,6 +382,7 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
     Raises :class:`~contextctl.errors.TranscriptError` where no signature matches, or no record can be read;
     the error names the keys that were seen and the ``known`` formats.
     """
+    data, _ = unpacked(data, path)
     check_bytes(data, path)
     packed = archive_format(data)
     if packed is not None:
