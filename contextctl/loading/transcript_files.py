@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -13,6 +13,7 @@ from contextctl.findings import Finding, finding, from_problem
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.conversations import transcript_error
+from contextctl.transcripts.field_map import field_map
 
 STDIN = "-"
 _TEXT = (".json", ".jsonl", ".ndjson")
@@ -47,33 +48,44 @@ def find_files(arguments: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def load_transcripts(*paths: str | os.PathLike[str], format: str | None = None) -> tuple[Transcript, ...]:
+def load_transcripts(
+    *paths: str | os.PathLike[str], format: str | None = None, map: Mapping[str, str] | None = None
+) -> tuple[Transcript, ...]:
     """Every conversation in these files, folders and patterns, in order.
 
-    ``format`` is a name from :data:`~contextctl.transcripts.READERS`, else found by content. Raises
+    ``format`` is a name from :data:`~contextctl.transcripts.READERS`, else found by content. ``map`` is for
+    records that wrap requests in a shape of your own: ``messages`` and where wanted ``id``, ``model``,
+    ``tools`` and ``system``, each with its path in a record, as ``{"messages": "request.messages"}``.
+    Raises :class:`~contextctl.errors.UsageError` for a map or format that cannot be used, and
     :class:`~contextctl.errors.TranscriptError` for the first file that cannot be used at all. What is wrong
     with part of a file is among its transcripts' ``findings``.
     """
+    fields = None if map is None else field_map(map)
     names = [path if isinstance(path, str) else os.fspath(path) for path in paths]
     found: list[Transcript] = []
     for name in find_files(names):
-        found += read_transcripts(_read_bytes(name), name, format)
+        found += read_transcripts(_read_bytes(name), name, format, fields)
     return tuple(found)
 
 
 def iter_transcripts(
-    arguments: Sequence[str], *, format: str | None = None, stdin: bytes | None = None
+    arguments: Sequence[str],
+    *,
+    format: str | None = None,
+    map: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
 ) -> Iterator[Transcript | TranscriptFailure]:
     """The same, a file at a time, with a failure in the place of each file that cannot be used.
 
     ``stdin`` is what was read from standard input, for the argument ``-``. Arguments that name nothing
     come last.
     """
+    fields = None if map is None else field_map(map)
     found, problems = _search(arguments)
     for name in found:
         try:
             data = stdin if name == STDIN and stdin is not None else _read_bytes(name)
-            transcripts = read_transcripts(data, name, format)
+            transcripts = read_transcripts(data, name, format, fields)
         except TranscriptError as error:
             yield TranscriptFailure(name, tuple(from_problem(problem) for problem in error.problems))
         else:

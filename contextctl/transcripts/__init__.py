@@ -14,7 +14,14 @@ from contextctl.transcripts.codex import read_codex
 from contextctl.transcripts.compression import unpacked
 from contextctl.transcripts.contextctl_jsonl import read_contextctl
 from contextctl.transcripts.conversations import transcript_error
-from contextctl.transcripts.detection import archive_format, check_bytes, detect_records
+from contextctl.transcripts.detection import (
+    archive_format,
+    check_bytes,
+    check_not_empty,
+    detect_records,
+    detect_requests,
+)
+from contextctl.transcripts.field_map import FieldMap
 from contextctl.transcripts.gemini import read_gemini
 from contextctl.transcripts.gemini_cli import read_gemini_cli
 from contextctl.transcripts.google_adk import read_google_adk
@@ -23,6 +30,7 @@ from contextctl.transcripts.langchain import read_langchain
 from contextctl.transcripts.langfuse import read_langfuse
 from contextctl.transcripts.langsmith import read_langsmith
 from contextctl.transcripts.litellm import read_litellm
+from contextctl.transcripts.mapped import unwrap
 from contextctl.transcripts.openai_chat import read_openai_chat
 from contextctl.transcripts.openai_responses import read_openai_responses
 from contextctl.transcripts.openhands import read_openhands
@@ -73,23 +81,26 @@ READERS: dict[str, RecordReader] = {
 """Format name -> reader."""
 
 
-def read_transcripts(data: bytes, path: str, format: str | None = None) -> tuple[Transcript, ...]:
+def read_transcripts(
+    data: bytes, path: str, format: str | None = None, map: FieldMap | None = None
+) -> tuple[Transcript, ...]:
     """Every conversation in the bytes of one file, compressed or not, in file order.
 
     ``path`` is for places and names only; ``format`` a name from :data:`READERS`, else it is found by
-    content. Raises :class:`~contextctl.errors.TranscriptError` with all that is wrong where nothing can be
-    read, :class:`~contextctl.errors.UsageError` for a format that is not known.
+    content. A ``map`` takes a request out of each record; the format is then that of the requests. Raises
+    :class:`~contextctl.errors.TranscriptError` with all that is wrong where nothing can be read,
+    :class:`~contextctl.errors.UsageError` for a format that is not known.
     """
     if format is not None and format not in READERS:
         known = ", ".join(READERS)
         raise UsageError(f"unknown transcript format '{format}'", hint=f"the formats are {known}")
     content, problem = unpacked(data, path)
     if problem is None:
-        return _read(content, path, format)
+        return _read(content, path, format, map)
     try:
-        *others, last = _read(content, path, format)
+        *others, last = _read(content, path, format, map)
     except TranscriptError as error:
-        raise transcript_error([*map(from_problem, error.problems), problem]) from None
+        raise transcript_error([*(from_problem(item) for item in error.problems), problem]) from None
     return (*others, with_problem(last, problem))
 
 
@@ -98,8 +109,10 @@ def with_problem(last: Transcript, problem: Finding) -> Transcript:
     return replace(last, findings=(*last.findings, problem))
 
 
-def _read(data: bytes, path: str, format: str | None) -> tuple[Transcript, ...]:
+def _read(data: bytes, path: str, format: str | None, map: FieldMap | None) -> tuple[Transcript, ...]:
     check_bytes(data, path)
+    if map is not None:
+        return _read_mapped(split_records(data, path), path, format, map)
     packed = archive_format(data)
     if packed is not None and format in (None, packed):
         return READERS[packed](data, path)
@@ -114,3 +127,10 @@ def _read(data: bytes, path: str, format: str | None) -> tuple[Transcript, ...]:
         )
         raise transcript_error([unread])
     return READERS[name](data, path, records)
+
+
+def _read_mapped(records: Records, path: str, format: str | None, map: FieldMap) -> tuple[Transcript, ...]:
+    check_not_empty(records, path)
+    wrapped = unwrap(records, path, map, format)
+    name = format or detect_requests(wrapped.records)
+    return wrapped.completed(READERS[name](b"", path, wrapped.records))

@@ -118,7 +118,7 @@ def _opened(value: Values) -> list[object]:
     system = first_present(
         {**config, **value}, "system", "instructions", "systemInstruction", "system_instruction"
     )
-    head = [_as_system(system)] if system and any(key in value for key in _REQUEST_LISTS) else []
+    head = [system_message(system)] if system and any(key in value for key in _REQUEST_LISTS) else []
     for key in _REQUEST_LISTS:
         if value.get(key) is not None:
             return [*head, *inner_values(value[key])]
@@ -144,7 +144,8 @@ def _opened(value: Values) -> list[object]:
 _REQUEST_LISTS = ("messages", "contents", "input", "prompt", "prompts")
 
 
-def _as_system(system: object) -> object:
+def system_message(system: object) -> object:
+    """A system prompt that stands beside the messages, as a message."""
     system = decoded(system)
     if isinstance(system, dict) and "parts" in system:
         return {**system, "role": "system"}

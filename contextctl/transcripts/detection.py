@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,12 +12,12 @@ from contextctl.findings import Finding, finding
 from contextctl.transcripts.answers import provider_of_answers
 from contextctl.transcripts.compression import GZIP, ZSTD, unpacked
 from contextctl.transcripts.conversations import transcript_error
+from contextctl.transcripts.field_map import suggested_map, told_keys
 from contextctl.transcripts.records import Records, split_records
 
 SNIFFED_RECORDS = 60
 """How many of a file's first records tell what it is; a session's signature may come late."""
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 _OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
 _CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
@@ -157,11 +156,16 @@ def _is_responses(sniff: Sniff) -> bool:
     for value in (*sniff.objects, *inner):
         if "input" in value and "messages" not in value and any(key in value for key in _RESPONSES_BESIDE):
             return True
-        if value.get("type") in _RESPONSES_ITEMS or ("role" in value and _has_responses_parts(value)):
-            return True
-        if value.get("type") == "reasoning" and "summary" in value:
+        if _is_response_item(value):
             return True
     return False
+
+
+def _is_response_item(value: dict[str, object]) -> bool:
+    kind = value.get("type")
+    if kind in _RESPONSES_ITEMS or (kind == "reasoning" and "summary" in value):
+        return True
+    return "role" in value and _has_responses_parts(value)
 
 
 def _has_responses_parts(message: dict[str, object]) -> bool:
@@ -352,6 +356,40 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
 no reader stands behind is named, so that it is refused and not misread."""
 
 
+INNER_FORMATS = (
+    "contextctl",
+    "langchain",
+    "pydantic-ai",
+    "vercel-ai",
+    "gemini",
+    "openai-responses",
+    "anthropic",
+    "openai-chat",
+)
+"""The formats that a request inside a wrapper may have."""
+
+
+def detect_requests(records: Records) -> str:
+    """The format of records that are requests, each with its list of messages."""
+    sniff = Sniff(b"", records)
+    found = (name for name, matches in FORMATS if name in INNER_FORMATS and matches(sniff))
+    return next(found, "openai-chat")
+
+
+def list_key(values: Iterable[object]) -> str:
+    """What a request calls its list where these values stand in it: contents, input or messages."""
+    items = list(_objects(values))
+    if any(map(_is_gemini_content, items)):
+        return "contents"
+    return "input" if any(map(_is_response_item, items)) else "messages"
+
+
+def _is_gemini_content(value: dict[str, object]) -> bool:
+    """A content has parts without a type, and no kind as other messages with parts have."""
+    parts = list(_objects([value.get("parts")]))
+    return bool(parts) and "kind" not in value and not any("type" in part for part in parts)
+
+
 def check_bytes(data: bytes, path: str) -> None:
     """Refuse unpacked bytes that are no text of ours: UTF-16, an archive that is of no format.
 
@@ -392,13 +430,7 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
 
 def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[str] = ()) -> str:
     """The same from records that were already read."""
-    if not records.records and records.findings:
-        raise transcript_error(records.findings)
-    if not records.records or all(record.value == [] for record in records.records):
-        empty = "the file is empty, so there is nothing to audit"
-        raise transcript_error(
-            [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
-        )
+    check_not_empty(records, path)
     answers = provider_of_answers([record.value for record in records.records])
     if answers is not None:
         raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
@@ -407,6 +439,17 @@ def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[
         if matches(sniff):
             return name
     raise _not_understood(sniff, path, known)
+
+
+def check_not_empty(records: Records, path: str) -> None:
+    """Refuse a file that holds nothing. Raises :class:`~contextctl.errors.TranscriptError`."""
+    if not records.records and records.findings:
+        raise transcript_error(records.findings)
+    if not records.records or all(record.value == [] for record in records.records):
+        empty = "the file is empty, so there is nothing to audit"
+        raise transcript_error(
+            [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
+        )
 
 
 def _only_answers(provider: str, location: Location) -> Finding:
@@ -419,17 +462,16 @@ def _only_answers(provider: str, location: Location) -> Finding:
 
 
 def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
-    keys = sorted({key for value in sniff.objects for key in value})
-    plain = [key for key in keys if _PLAIN_KEY.fullmatch(key)]
-    told = ", ".join(plain[:12]) + (", ..." if len(plain) > 12 else "")
-    if told:
-        seen = f"its records have the keys {told}"
-    else:
-        seen = "its records have no plain keys" if keys else "it holds no JSON object"
+    keys = {key for value in sniff.objects for key in value}
+    seen = f"its records have {told_keys(keys)}" if keys else "it holds no JSON object"
+    option = suggested_map(sniff.objects)
+    ways = [f"where its records wrap requests, say where the messages are: {option}"] if option else []
+    names = ", ".join(known)
+    ways += [f"the formats that are read are {names}"] if names else []
     wrong = finding(
         "CTX014",
         f"the format is not understood: {seen}",
         location=Location(path, sniff.records.records[0].line),
-        hint=f"the formats that are read are {', '.join(known)}" if known else None,
+        hint="; ".join(ways) or None,
     )
     return transcript_error([wrong, *sniff.records.findings])
