@@ -43,7 +43,7 @@ _COMPACTION = "compaction"
 def read_anthropic(data: bytes, path: str, records: Records | None = None) -> tuple[Transcript, ...]:
     """See :class:`~contextctl.ports.Reader`; every request is a transcript of its own."""
     records = records or split_records(data, path)
-    return transcripts_from(request_drafts(records.records, path, _SHAPE), records, path, NAME)
+    return transcripts_from(request_drafts(records.records, path, SHAPE), records, path, NAME)
 
 
 def message_from_anthropic(value: object, location: Location) -> MessageReading:
@@ -65,7 +65,7 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     draft.lacks = missing_parts(draft)
 
 
-_SHAPE = RequestShape("messages", lambda value: "role" in value and "messages" not in value, _fill)
+SHAPE = RequestShape("messages", lambda value: "role" in value and "messages" not in value, _fill)
 
 
 def _message(value: object, location: Location) -> Message:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Flag, auto
+from functools import reduce
 from io import BytesIO
+from operator import or_
 from zipfile import BadZipFile, ZipFile
 
 from contextctl.errors import Location, TranscriptError
@@ -13,7 +16,7 @@ from contextctl.transcripts.answers import provider_of_answers
 from contextctl.transcripts.compression import GZIP, ZSTD, unpacked
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.field_map import suggested_map, told_keys
-from contextctl.transcripts.records import Records, split_records
+from contextctl.transcripts.records import Record, Records, split_records
 
 SNIFFED_RECORDS = 60
 """How many of a file's first records tell what it is; a session's signature may come late."""
@@ -57,43 +60,73 @@ _PACKED: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
+class Signs(Flag):
+    """What any record of a file may show, however late it comes."""
+
+    NONE = 0
+    OWN = auto()
+    """A message has fields of our own."""
+    REQUEST = auto()
+    """There is a list of messages."""
+    CHAT = auto()
+    """Something that OpenAI chat has and Anthropic does not."""
+    ANTHROPIC = auto()
+    """The other way round, the model's name included."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sniff:
-    """What a signature may look at: leading bytes, the one document if it is one, the first records."""
+    """What a signature may look at: the first records' objects, and the signs in all of the records."""
 
-    head: bytes
-    records: Records
+    objects: Sequence[dict[str, object]]
+    signs: Signs
 
-    @property
-    def document(self) -> object | None:
-        """The only JSON value of the file, or None where it holds several."""
-        return self.records.records[0].value if len(self.records.records) == 1 else None
-
-    @property
-    def first(self) -> list[object]:
-        """The values of the first records."""
-        return [record.value for record in self.records.records[:SNIFFED_RECORDS]]
+    @classmethod
+    def of(cls, records: Sequence[Record], more: Signs = Signs.NONE) -> Sniff:
+        """What these records show; ``more`` are the signs in those that come after them."""
+        values = [record.value for record in records]
+        return cls(list(_objects(values[:SNIFFED_RECORDS])), reduce(or_, map(signs_of, values), more))
 
     @property
-    def objects(self) -> list[dict[str, object]]:
-        """The first records that are objects, and those inside a first list."""
-        return list(_objects(self.first))
+    def format(self) -> str | None:
+        """The name of the first format whose signature matches."""
+        return next((name for name, matches in FORMATS if matches(self)), None)
 
-    def requests(self) -> Iterator[dict[str, object]]:
-        """Every object of the file that holds a list of messages."""
-        for value in _objects(record.value for record in self.records.records):
-            for request in (value, *_objects(value.get(key) for key in _BATCH_KEYS)):
-                if isinstance(request.get("messages"), list):
-                    yield request
 
-    def messages(self) -> Iterator[dict[str, object]]:
-        """Every object of the file that stands where a chat message may stand."""
-        for request in self.requests():
-            listed = request["messages"]
-            yield from _objects(listed if isinstance(listed, list) else ())
-        yield from (
-            value for value in _objects(record.value for record in self.records.records) if "role" in value
-        )
+def signs_of(value: object) -> Signs:
+    """The signs in one record."""
+    signs = Signs.NONE
+    for outer in _objects([value]):
+        for request in (outer, *_objects(outer.get(key) for key in _BATCH_KEYS)):
+            listed = request.get("messages")
+            if isinstance(listed, list):
+                signs |= Signs.REQUEST | _request_signs(request)
+                signs = reduce(or_, map(_message_signs, _objects(listed)), signs)
+        if "role" in outer:
+            signs |= _message_signs(outer)
+    return signs
+
+
+def _request_signs(request: dict[str, object]) -> Signs:
+    tools = list(_objects([request.get("tools")]))
+    signs = Signs.CHAT if any("function" in tool for tool in tools) else Signs.NONE
+    if "system" in request or any("input_schema" in tool for tool in tools) or _names_claude(request):
+        signs |= Signs.ANTHROPIC
+    return signs
+
+
+def _message_signs(message: dict[str, object]) -> Signs:
+    signs = Signs.NONE if _OWN_KEYS.isdisjoint(message) else Signs.OWN
+    if _has_chat_signs(message):
+        signs |= Signs.CHAT
+    if _has_anthropic_blocks(message) or _names_claude(message):
+        signs |= Signs.ANTHROPIC
+    return signs
+
+
+def _names_claude(value: dict[str, object]) -> bool:
+    model = value.get("model")
+    return isinstance(model, str) and model.startswith("claude")
 
 
 def _objects(values: Iterable[object]) -> Iterator[dict[str, object]]:
@@ -110,7 +143,7 @@ def _any_has(sniff: Sniff, *keys: str) -> bool:
 def _is_own(sniff: Sniff) -> bool:
     if any("contextctl" in value for value in sniff.objects):
         return True
-    return any(not _OWN_KEYS.isdisjoint(message) for message in sniff.messages())
+    return Signs.OWN in sniff.signs
 
 
 def _is_tau_bench(sniff: Sniff) -> bool:
@@ -118,25 +151,12 @@ def _is_tau_bench(sniff: Sniff) -> bool:
 
 
 def _is_chat(sniff: Sniff) -> bool:
-    return any(isinstance(value.get("role"), str) for value in sniff.objects) or any(
-        True for _ in sniff.requests()
-    )
+    return any(isinstance(value.get("role"), str) for value in sniff.objects) or Signs.REQUEST in sniff.signs
 
 
 def _is_anthropic(sniff: Sniff) -> bool:
     """Signs of one provider's shape against the other's; a plain exchange goes by the model's name."""
-    if any(_has_chat_signs(message) for message in sniff.messages()):
-        return False
-    requests = list(sniff.requests())
-    tools = [tool for request in requests for tool in _objects([request.get("tools")])]
-    if any("function" in tool for tool in tools):
-        return False
-    if any("input_schema" in tool for tool in tools) or any("system" in request for request in requests):
-        return True
-    if any(_has_anthropic_blocks(message) for message in sniff.messages()):
-        return True
-    models = [value.get("model") for value in (*requests, *sniff.messages())]
-    return any(isinstance(model, str) and model.startswith("claude") for model in models)
+    return Signs.ANTHROPIC in sniff.signs and Signs.CHAT not in sniff.signs
 
 
 def _is_gemini_cli(sniff: Sniff) -> bool:
@@ -371,7 +391,7 @@ INNER_FORMATS = (
 
 def detect_requests(records: Records) -> str:
     """The format of records that are requests, each with its list of messages."""
-    sniff = Sniff(b"", records)
+    sniff = Sniff.of(records.records)
     found = (name for name, matches in FORMATS if name in INNER_FORMATS and matches(sniff))
     return next(found, "openai-chat")
 
@@ -425,20 +445,20 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
     packed = archive_format(data)
     if packed is not None:
         return packed
-    return detect_records(data, split_records(data, path), path, known=known)
+    return detect_records(split_records(data, path), path, known=known)
 
 
-def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[str] = ()) -> str:
+def detect_records(records: Records, path: str, *, known: Iterable[str] = ()) -> str:
     """The same from records that were already read."""
     check_not_empty(records, path)
     answers = provider_of_answers([record.value for record in records.records])
     if answers is not None:
         raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
-    sniff = Sniff(data[:16], records)
-    for name, matches in FORMATS:
-        if matches(sniff):
-            return name
-    raise _not_understood(sniff, path, known)
+    sniff = Sniff.of(records.records)
+    name = sniff.format
+    if name is None:
+        raise _not_understood(sniff, records, path, known)
+    return name
 
 
 def check_not_empty(records: Records, path: str) -> None:
@@ -461,7 +481,7 @@ def _only_answers(provider: str, location: Location) -> Finding:
     )
 
 
-def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
+def _not_understood(sniff: Sniff, records: Records, path: str, known: Iterable[str]) -> TranscriptError:
     keys = {key for value in sniff.objects for key in value}
     seen = f"its records have {told_keys(keys)}" if keys else "it holds no JSON object"
     option = suggested_map(sniff.objects)
@@ -471,7 +491,7 @@ def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> Transcript
     wrong = finding(
         "CTX014",
         f"the format is not understood: {seen}",
-        location=Location(path, sniff.records.records[0].line),
+        location=Location(path, records.records[0].line),
         hint="; ".join(ways) or None,
     )
-    return transcript_error([wrong, *sniff.records.findings])
+    return transcript_error([wrong, *records.findings])

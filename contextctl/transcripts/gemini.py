@@ -50,7 +50,7 @@ _CAPITAL = re.compile(r"[A-Z]")
 def read_gemini(data: bytes, path: str, records: Records | None = None) -> tuple[Transcript, ...]:
     """See :class:`~contextctl.ports.Reader`; every request is a transcript of its own."""
     records = records or split_records(data, path)
-    return transcripts_from(request_drafts(records.records, path, _SHAPE), records, path, NAME)
+    return transcripts_from(request_drafts(records.records, path, SHAPE), records, path, NAME)
 
 
 def content_from_gemini(value: object, location: Location) -> MessageReading:
@@ -87,7 +87,7 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     draft.lacks = missing_parts(draft, system=bool(cached) and not system, history=bool(cached))
 
 
-_SHAPE = RequestShape("contents", lambda value: "parts" in value and "contents" not in value, _fill)
+SHAPE = RequestShape("contents", lambda value: "parts" in value and "contents" not in value, _fill)
 
 
 def _message(value: object, location: Location) -> Message:

@@ -62,13 +62,17 @@ def read_openai_responses(data: bytes, path: str, records: Records | None = None
     ``history``.
     """
     records = records or split_records(data, path)
+    return transcripts_from(request_drafts(records.records, path, response_shape()), records, path, NAME)
+
+
+def response_shape() -> RequestShape:
+    """A request for one file, of which each kind of item that is not known is told of once."""
     unknown = UnknownKinds("an item", done="each was kept as an opaque part", hint="its count is an estimate")
 
     def fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], location: Location) -> None:
         _fill(_Conversation(draft, unknown), request, items, location)
 
-    drafts = request_drafts(records.records, path, RequestShape("input", is_response_item, fill))
-    return transcripts_from(drafts, records, path, NAME)
+    return RequestShape("input", is_response_item, fill)
 
 
 def is_response_item(value: Mapping[str, object]) -> bool:
