@@ -154,7 +154,7 @@ def files(draw: st.DrawFn) -> tuple[bytes, str | None]:
     return mark + data, draw(st.sampled_from([None, None, format]))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(files(), st.sampled_from([1, 7, 1000]))
 def test_reading_one_by_one_gives_what_reading_the_whole_gives(
     file: tuple[bytes, str | None], size: int

@@ -48,8 +48,8 @@ from contextctl.transcripts.tau_bench import read_tau_bench
 from contextctl.transcripts.vercel_ai import read_vercel_ai
 
 STREAMED_BYTES = 8_000_000
-"""From which size on a file's conversations are read one by one. What is smaller is held as a whole, which
-is faster and takes some hundred megabytes at most."""
+"""From which size on a file's conversations are read one by one. What is smaller is read once and held as a
+whole, which takes about twelve times its size."""
 
 
 class RecordReader(Protocol):
