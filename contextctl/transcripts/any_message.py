@@ -21,7 +21,7 @@ from contextctl.messages import (
     ToolResultPart,
 )
 from contextctl.transcripts.any_part import content_from_any, opaque, parts_from_any, tool_call, tool_result
-from contextctl.transcripts.chat_messages import json_kind
+from contextctl.transcripts.chat_messages import json_kind, unknown_role
 from contextctl.transcripts.nested_json import (
     decoded,
     first_present,
@@ -271,7 +271,7 @@ def _settle_roles(found: InnerMessages, called: Sequence[Message]) -> None:
             continue
         call = next((call for call in waiting if call.name == message.role), None)
         if call is None:
-            found.findings.append(_unknown_role(message))
+            found.findings.append(unknown_role(message))
             continue
         waiting.remove(call)
         result = ToolResultPart(call_id=call.id, name=call.name, content=_texts(message))
@@ -282,13 +282,3 @@ def _settle_roles(found: InnerMessages, called: Sequence[Message]) -> None:
 
 def _texts(message: Message) -> tuple[TextPart, ...]:
     return tuple(part for part in message.content if isinstance(part, TextPart))
-
-
-def _unknown_role(message: Message) -> Finding:
-    role = message.role if len(message.role) <= 100 else f"{message.role[:99]}…"
-    return finding(
-        "CTX015",
-        f"unknown role '{role}'; the message was kept as it is",
-        location=message.location,
-        hint=f"the roles are {', '.join(sorted(KNOWN_ROLES))}",
-    )

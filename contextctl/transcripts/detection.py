@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Flag, auto
 from functools import reduce
 from io import BytesIO
 from operator import or_
@@ -17,34 +16,15 @@ from contextctl.transcripts.compression import GZIP, ZSTD, unpacked
 from contextctl.transcripts.conversations import transcript_error
 from contextctl.transcripts.field_map import suggested_map, told_keys
 from contextctl.transcripts.records import Record, Records, split_records
+from contextctl.transcripts.request_signs import BATCH_KEYS, Signs, is_response_item, objects_in, signs_of
 
 SNIFFED_RECORDS = 60
 """How many of a file's first records tell what it is; a session's signature may come late."""
 
-_OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
-_CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _RESPONSES_BESIDE = ("model", "instructions", "previous_response_id", "conversation", "prompt")
-_RESPONSES_ITEMS = (
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "compaction",
-)
-_RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _LANGCHAIN_TYPES = ("human", "ai", "system", "developer", "tool", "function", "chat", "AIMessageChunk")
 _MEDIA_LISTS = ("images", "videos", "audios")
-_BATCH_KEYS = ("body", "params", "request")
-_ANTHROPIC_BLOCKS = (
-    "tool_use",
-    "tool_result",
-    "thinking",
-    "redacted_thinking",
-    "server_tool_use",
-    "compaction",
-)
-_ANTHROPIC_SOURCES = ("image", "document")
 _OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
 _TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
 _OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
@@ -60,20 +40,6 @@ _PACKED: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
-class Signs(Flag):
-    """What any record of a file may show, however late it comes."""
-
-    NONE = 0
-    OWN = auto()
-    """A message has fields of our own."""
-    REQUEST = auto()
-    """There is a list of messages."""
-    CHAT = auto()
-    """Something that OpenAI chat has and Anthropic does not."""
-    ANTHROPIC = auto()
-    """The other way round, the model's name included."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sniff:
     """What a signature may look at: the first records' objects, and the signs in all of the records."""
@@ -82,58 +48,15 @@ class Sniff:
     signs: Signs
 
     @classmethod
-    def of(cls, records: Sequence[Record], more: Signs = Signs.NONE) -> Sniff:
-        """What these records show; ``more`` are the signs in those that come after them."""
+    def of(cls, records: Sequence[Record]) -> Sniff:
+        """What these records show."""
         values = [record.value for record in records]
-        return cls(list(_objects(values[:SNIFFED_RECORDS])), reduce(or_, map(signs_of, values), more))
+        return cls(list(objects_in(values[:SNIFFED_RECORDS])), reduce(or_, map(signs_of, values), Signs.NONE))
 
     @property
     def format(self) -> str | None:
         """The name of the first format whose signature matches."""
         return next((name for name, matches in FORMATS if matches(self)), None)
-
-
-def signs_of(value: object) -> Signs:
-    """The signs in one record."""
-    signs = Signs.NONE
-    for outer in _objects([value]):
-        for request in (outer, *_objects(outer.get(key) for key in _BATCH_KEYS)):
-            listed = request.get("messages")
-            if isinstance(listed, list):
-                signs |= Signs.REQUEST | _request_signs(request)
-                signs = reduce(or_, map(_message_signs, _objects(listed)), signs)
-        if "role" in outer:
-            signs |= _message_signs(outer)
-    return signs
-
-
-def _request_signs(request: dict[str, object]) -> Signs:
-    tools = list(_objects([request.get("tools")]))
-    signs = Signs.CHAT if any("function" in tool for tool in tools) else Signs.NONE
-    if "system" in request or any("input_schema" in tool for tool in tools) or _names_claude(request):
-        signs |= Signs.ANTHROPIC
-    return signs
-
-
-def _message_signs(message: dict[str, object]) -> Signs:
-    signs = Signs.NONE if _OWN_KEYS.isdisjoint(message) else Signs.OWN
-    if _has_chat_signs(message):
-        signs |= Signs.CHAT
-    if _has_anthropic_blocks(message) or _names_claude(message):
-        signs |= Signs.ANTHROPIC
-    return signs
-
-
-def _names_claude(value: dict[str, object]) -> bool:
-    model = value.get("model")
-    return isinstance(model, str) and model.startswith("claude")
-
-
-def _objects(values: Iterable[object]) -> Iterator[dict[str, object]]:
-    for value in values:
-        for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, dict):
-                yield item
 
 
 def _any_has(sniff: Sniff, *keys: str) -> bool:
@@ -164,7 +87,7 @@ def _is_gemini_cli(sniff: Sniff) -> bool:
 
 
 def _is_gemini(sniff: Sniff) -> bool:
-    requests = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    requests = objects_in(value.get(key) for value in sniff.objects for key in BATCH_KEYS)
     return any("contents" in value for value in (*sniff.objects, *requests)) or _any_has(
         sniff, "role", "parts"
     )
@@ -172,38 +95,13 @@ def _is_gemini(sniff: Sniff) -> bool:
 
 def _is_responses(sniff: Sniff) -> bool:
     """A request with ``input``, or items that stand alone."""
-    inner = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    inner = objects_in(value.get(key) for value in sniff.objects for key in BATCH_KEYS)
     for value in (*sniff.objects, *inner):
         if "input" in value and "messages" not in value and any(key in value for key in _RESPONSES_BESIDE):
             return True
-        if _is_response_item(value):
+        if is_response_item(value):
             return True
     return False
-
-
-def _is_response_item(value: dict[str, object]) -> bool:
-    kind = value.get("type")
-    if kind in _RESPONSES_ITEMS or (kind == "reasoning" and "summary" in value):
-        return True
-    return "role" in value and _has_responses_parts(value)
-
-
-def _has_responses_parts(message: dict[str, object]) -> bool:
-    return any(part.get("type") in _RESPONSES_PARTS for part in _objects([message.get("content")]))
-
-
-def _has_chat_signs(message: dict[str, object]) -> bool:
-    if message.get("role") in _CHAT_ROLES or "tool_calls" in message or "function_call" in message:
-        return True
-    return any(part.get("type") == "image_url" for part in _objects([message.get("content")]))
-
-
-def _has_anthropic_blocks(message: dict[str, object]) -> bool:
-    return any(
-        part.get("type") in _ANTHROPIC_BLOCKS
-        or (part.get("type") in _ANTHROPIC_SOURCES and isinstance(part.get("source"), dict))
-        for part in _objects([message.get("content")])
-    )
 
 
 def _is_codex(sniff: Sniff) -> bool:
@@ -216,7 +114,7 @@ def _is_codex(sniff: Sniff) -> bool:
 def _paged(sniff: Sniff) -> list[dict[str, object]]:
     """The first records that are objects, and those inside a page of results."""
     pages = [value[key] for value in sniff.objects for key in ("data", "traces", "runs") if key in value]
-    return [*sniff.objects, *_objects(pages)]
+    return [*sniff.objects, *objects_in(pages)]
 
 
 def _is_langfuse(sniff: Sniff) -> bool:
@@ -234,14 +132,14 @@ def _is_langfuse(sniff: Sniff) -> bool:
 
 
 def _is_google_adk(sniff: Sniff) -> bool:
-    return any("author" in event for value in sniff.objects for event in _objects([value.get("events")]))
+    return any("author" in event for value in sniff.objects for event in objects_in([value.get("events")]))
 
 
 def _is_qwen_code(sniff: Sniff) -> bool:
     """The tree of another agent's sessions, with the contents of another provider."""
     records = [value for value in sniff.objects if "parentUuid" in value]
     return any("systemPayload" in value for value in records) or any(
-        "parts" in message for message in _objects(value.get("message") for value in records)
+        "parts" in message for message in objects_in(value.get("message") for value in records)
     )
 
 
@@ -304,7 +202,7 @@ def _is_langchain(sniff: Sniff) -> bool:
         for value in sniff.objects
         for holder in (value, value.get("kwargs"), value.get("values"))
         if isinstance(holder, dict)
-        for item in _objects([value, holder.get("messages")])
+        for item in objects_in([value, holder.get("messages")])
     ]
     return any(map(_is_langchain_message, held))
 
@@ -323,7 +221,7 @@ def _is_langchain_message(value: dict[str, object]) -> bool:
 def _held(sniff: Sniff) -> Iterator[dict[str, object]]:
     """The first objects and those in their lists of messages."""
     for value in sniff.objects:
-        yield from _objects([value, value.get("messages"), value.get("all_messages")])
+        yield from objects_in([value, value.get("messages"), value.get("all_messages")])
 
 
 def _is_pydantic_ai(sniff: Sniff) -> bool:
@@ -341,7 +239,7 @@ def _is_ui_message(value: dict[str, object]) -> bool:
     """A message of the screen; messages of a trace have parts too, and no id."""
     if "role" not in value:
         return False
-    parts, types = value.get("parts"), [part.get("type") for part in _objects([value.get("parts")])]
+    parts, types = value.get("parts"), [part.get("type") for part in objects_in([value.get("parts")])]
     if not isinstance(parts, list) or not all(isinstance(kind, str) for kind in types):
         return isinstance(value.get("toolInvocations"), list)
     return ("id" in value and bool(types)) or any(str(kind).startswith(("tool-", "step-")) for kind in types)
@@ -394,20 +292,6 @@ def detect_requests(records: Records) -> str:
     sniff = Sniff.of(records.records)
     found = (name for name, matches in FORMATS if name in INNER_FORMATS and matches(sniff))
     return next(found, "openai-chat")
-
-
-def list_key(values: Iterable[object]) -> str:
-    """What a request calls its list where these values stand in it: contents, input or messages."""
-    items = list(_objects(values))
-    if any(map(_is_gemini_content, items)):
-        return "contents"
-    return "input" if any(map(_is_response_item, items)) else "messages"
-
-
-def _is_gemini_content(value: dict[str, object]) -> bool:
-    """A content has parts without a type, and no kind as other messages with parts have."""
-    parts = list(_objects([value.get("parts")]))
-    return bool(parts) and "kind" not in value and not any("type" in part for part in parts)
 
 
 def check_bytes(data: bytes, path: str) -> None:

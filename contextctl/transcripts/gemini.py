@@ -26,6 +26,7 @@ from contextctl.transcripts.chat_messages import (
     MessageReading,
     json_kind,
     json_text,
+    needed_object,
     needed_text,
     optional_text,
     read_message,
@@ -93,8 +94,7 @@ SHAPE = RequestShape("contents", lambda value: "parts" in value and "contents" n
 def _message(value: object, location: Location) -> Message:
     if isinstance(value, str):
         return Message(role="user", content=value, location=location)
-    if not isinstance(value, dict):
-        raise Malformed(f"a content is an object, not {json_kind(value)}")
+    value = needed_object(value, "a content")
     role = optional_text(value, "role", "the role of a content") or "user"
     parts = gemini_parts(value.get("parts"), "a content")
     return Message(role=_ROLES.get(role, role), content=parts, location=location)
@@ -117,8 +117,7 @@ def _part(part: object, what: str) -> Iterator[Part]:
     if isinstance(part, str):
         yield TextPart(text=part)
         return
-    if not isinstance(part, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(part)}")
+    part = needed_object(part, what)
     signature = string(either(part, "thoughtSignature"))
     if part.get("thought") is True and "text" in part:
         yield ThinkingPart(text=needed_text(part, "text", what), signature=signature)

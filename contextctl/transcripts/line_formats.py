@@ -18,7 +18,8 @@ from contextctl.transcripts.conversations import (
 )
 from contextctl.transcripts.openai_responses import response_shape
 from contextctl.transcripts.records import Record
-from contextctl.transcripts.requests import WRAPPERS, RequestShape, holds_request, request_drafts
+from contextctl.transcripts.request_signs import BATCH_KEYS
+from contextctl.transcripts.requests import RequestShape, holds_request, request_drafts
 
 Drafting = Callable[[Sequence[Record], str], list[Draft]]
 """Reads records as the conversations that they are; the second argument is the path."""
@@ -49,7 +50,7 @@ def _emptied(value: object, keys: tuple[str, ...]) -> object:
     return {
         key: []
         if key in keys and isinstance(item, list)
-        else (_emptied(item, keys) if key in WRAPPERS else item)
+        else (_emptied(item, keys) if key in BATCH_KEYS else item)
         for key, item in value.items()
     }
 

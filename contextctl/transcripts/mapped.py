@@ -12,12 +12,12 @@ from contextctl.recording import Transcript
 from contextctl.transcripts.any_message import messages_from_any, system_message
 from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import place, transcript_error
-from contextctl.transcripts.detection import list_key
 from contextctl.transcripts.field_map import FIELDS, FieldMap, Missing
 from contextctl.transcripts.inner_requests import definitions
 from contextctl.transcripts.json_shapes import string
 from contextctl.transcripts.nested_json import decoded
 from contextctl.transcripts.records import Record, Records
+from contextctl.transcripts.request_signs import list_key
 
 LIST_KEYS = {"gemini": "contents", "openai-responses": "input"}
 """Format -> the key of a request's list, where it is not ``messages``."""

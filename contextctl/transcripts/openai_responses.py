@@ -28,7 +28,9 @@ from contextctl.transcripts.chat_messages import (
     Malformed,
     json_kind,
     json_text,
+    needed_object,
     needed_text,
+    opaque_part,
     optional_text,
     read_message,
 )
@@ -212,8 +214,7 @@ def message_from_item(value: object, location: Location) -> Message:
     """
     if isinstance(value, str):
         return Message(role="user", content=value, location=location)
-    if not isinstance(value, dict):
-        raise Malformed(f"an item is an object, not {json_kind(value)}")
+    value = needed_object(value, "an item")
     kind = _kind(value)
     if not isinstance(kind, str):
         raise Malformed(f"the type of an item is a string, not {json_kind(kind)}")
@@ -272,13 +273,11 @@ def response_parts(content: object, what: str) -> tuple[ContentPart, ...]:
 def _part(part: object, what: str) -> ContentPart:
     if isinstance(part, str):
         return TextPart(text=part)
-    if not isinstance(part, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(part)}")
+    part = needed_object(part, what)
     kind = part.get("type")
     if isinstance(kind, str) and kind in _PARTS:
         return _PARTS[kind](part, what)
-    known = kind if isinstance(kind, str) else "untyped"
-    return OpaquePart(kind=known, data=json_text(part, what, canonical=True))
+    return opaque_part(part, what)
 
 
 def _image(part: Mapping[str, object], what: str) -> ImagePart:

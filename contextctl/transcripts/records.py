@@ -97,7 +97,7 @@ class _Decoder:
         except RecursionError:
             return _Failed(_too_deep(), None)
         brackets = text.count("[", start, end) + text.count("{", start, end)
-        if brackets > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
+        if brackets > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
             return _Failed(_too_deep(), None)
         return _Decoded(value, end, self._repeated, self._non_finite)
 
@@ -130,7 +130,8 @@ def _too_deep() -> str:
     return f"arrays and objects are nested more than {MAX_DEPTH} deep"
 
 
-def _is_deeper_than(value: object, limit: int) -> bool:
+def is_deeper_than(value: object, limit: int) -> bool:
+    """True where arrays and objects stand in one another more often than that."""
     level = [value]
     for _ in range(limit + 1):
         level = [

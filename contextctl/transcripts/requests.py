@@ -11,12 +11,10 @@ from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import Draft, nearest_draft, place
 from contextctl.transcripts.json_shapes import string
 from contextctl.transcripts.records import Record
+from contextctl.transcripts.request_signs import BATCH_KEYS
 
 Item = tuple[object, Location]
 """One value of a request's list, and where it stands."""
-
-WRAPPERS = ("body", "params", "request")
-"""Keys under which batch files hold the request itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def request_of(value: Mapping[str, object], key: str) -> Mapping[str, object] | 
     """The request in a record that holds one, be it wrapped for a batch or not."""
     if key in value:
         return value
-    inner = (value.get(wrapper) for wrapper in WRAPPERS)
+    inner = (value.get(wrapper) for wrapper in BATCH_KEYS)
     return next((request for request in inner if isinstance(request, dict) and key in request), None)
 
 

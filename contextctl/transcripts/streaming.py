@@ -19,9 +19,10 @@ from contextctl.transcripts.conversations import (
     transcript_from,
     unique_ids,
 )
-from contextctl.transcripts.detection import SNIFFED_RECORDS, Signs, Sniff, signs_of
+from contextctl.transcripts.detection import SNIFFED_RECORDS, Sniff
 from contextctl.transcripts.line_formats import LINE_FORMATS, LineFormat
 from contextctl.transcripts.records import Records, is_one_document, iter_lines, iter_records
+from contextctl.transcripts.request_signs import Signs, signs_of
 
 OpenChunks = Callable[[], Iterable[bytes]]
 """Gives the content of a file from its beginning, in pieces, as often as it is called."""
