@@ -7,21 +7,26 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import contextctl
-from contextctl.application import Application
+from contextctl.application import maker_for
 from contextctl.assembler import ContextAssembler
 from contextctl.calls import replay
 from contextctl.checks.hygiene import model_findings, plan_findings
 from contextctl.errors import ContextctlError, InputProblems, InternalError, Location
 from contextctl.findings import Finding, Severity, finding, from_problem
-from contextctl.judgement import require_usable
+from contextctl.history import History, chosen_history
+from contextctl.judgement import (
+    nothing_to_replay,
+    require_usable,
+    with_recorded_settings,
+)
 from contextctl.loading.transcript_files import TranscriptFailure
 from contextctl.plan import ContextPlan
 from contextctl.ports import MemoryStore, ModelProvider, OwnAssembler, Strategy, measuring
 from contextctl.recording import Transcript
-from contextctl.replay import Calls, moments_of
+from contextctl.replay import Calls
 from contextctl.report import AuditReport, ModelRow, PlanRow, TranscriptReport
 from contextctl.rows import blank_report, budget_row, model_row
 from contextctl.strategies.summarise_span import SummariseSpan
@@ -45,12 +50,13 @@ async def audit_async(
     journal: JournalSummariser | None = None,
     memory: MemoryStore | None = None,
     scope: str | None = None,
-    assembler: OwnAssembler | None = None,
+    assembler: OwnAssembler | Literal["recorded"] | None = None,
     assembler_name: str = "plan",
     fail_on: Severity | None = Severity.ERROR,
     exit_zero: bool = False,
     show_text: bool = False,
     calls: Calls = "end",
+    history: History = "effective",
 ) -> AuditReport:
     """Assemble what each transcript would send next, and report every entry's fate.
 
@@ -58,7 +64,9 @@ async def audit_async(
     ``carry`` in the plan, from the prompt of the call before. A ``journal`` makes the summaries of
     summarise-span, unless ``strategies`` has its own; what it holds and nothing asked for is a finding.
     ``memory`` and ``scope`` are as in :class:`~contextctl.assembler.ContextAssembler`. An ``assembler`` of
-    the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine.
+    the caller's own, called ``assembler_name`` in the report, makes the prompts in place of the engine;
+    ``recorded`` holds what was really sent against the plan.
+    ``history`` is as in :func:`~contextctl.history.chosen_history`.
     A transcript that cannot be read, counted or held by the plan is a finding, and the others are audited
     all the same. Raises what makes the plan unusable with a provider that is the same for all:
     :class:`~contextctl.errors.CapabilityError` or :class:`~contextctl.budget.PlanUnusableError`.
@@ -72,7 +80,7 @@ async def audit_async(
         memory=memory,
         scope=scope,
     )
-    run = _Run(plan, provider, engine, assembler, show_text, calls, journal)
+    run = _Run(plan, provider, engine, assembler, show_text, calls, history, journal)
     if not callable(provider):
         require_usable(plan, provider)
     reports = [await run.report(transcript) for transcript in transcripts]
@@ -111,9 +119,10 @@ class _Run:
     plan: ContextPlan
     provider: ProviderSource
     engine: Callable[..., ContextAssembler]
-    assembler: OwnAssembler | None
+    assembler: OwnAssembler | Literal["recorded"] | None
     show_text: bool
     calls: Calls
+    history: History
     journal: JournalSummariser | None
     findings: list[Finding] = field(default_factory=list)
     tally: MatcherTally = field(init=False)
@@ -127,6 +136,7 @@ class _Run:
         if isinstance(transcript, TranscriptFailure):
             self.findings += transcript.findings
             return None
+        transcript = chosen_history(transcript, self.history)
         found = list(transcript.findings)
         blank = blank_report(transcript)
         try:
@@ -152,15 +162,14 @@ class _Run:
     async def _audited(
         self, transcript: Transcript, blank: TranscriptReport, found: list[Finding]
     ) -> TranscriptReport:
-        provider = self._provider_for(transcript, found)
-        engine = self.engine(provider=provider)
-        own = self.assembler
-        maker = engine if own is None else Application(engine, own, transcript)
-        moments = moments_of(transcript, self.calls, carry=self.plan.carry)
+        chosen = self.provider(transcript) if callable(self.provider) else self.provider
+        provider, told = with_recorded_settings(chosen, self.plan, transcript)
+        found += told
+        maker, moments = maker_for(
+            self.plan, self.engine, chosen, transcript, self.calls, assembler=self.assembler
+        )
         if not moments:
-            found.append(
-                finding("CTX029", f"there is no recorded call to replay ({transcript.calls} in all)")
-            )
+            found.append(nothing_to_replay(transcript, recorded=self.assembler == "recorded"))
             return blank
         replayed = await replay(
             self.plan, maker, transcript, moments, show_text=self.show_text, listener=self.journal
@@ -172,20 +181,11 @@ class _Run:
         model = model_row(provider)
         self._say_of_model(provider, model)
         return replace(
-            blank, model=model, budget=budget_row(replayed.prepared), assemblies=replayed.assemblies()
+            blank,
+            model=model,
+            budget=budget_row(replayed.prepared),
+            assemblies=replayed.assemblies(self.plan, transcript),
         )
-
-    def _provider_for(self, transcript: Transcript, found: list[Finding]) -> ModelProvider:
-        provider = self.provider(transcript) if callable(self.provider) else self.provider
-        measured = measuring(provider)
-        if measured is None:
-            return provider
-        if self.plan.tools is None:
-            return measured.with_settings(transcript.settings)
-        if transcript.settings.tools is not None:
-            place = self.plan.source.place("tools")
-            found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
-        return measured.with_settings(self.plan.tools)
 
     def _say_of_model(self, provider: ModelProvider, model: ModelRow) -> None:
         """What there is to say of a model, once a run."""

@@ -18,7 +18,7 @@ from contextctl.preparation import Prepared
 from contextctl.recording import Transcript
 from contextctl.replay import Moment, told_once, with_lifetimes
 from contextctl.report import AssemblyRow
-from contextctl.rows import assembly_row
+from contextctl.rows import assembly_row, with_superseded
 
 
 class PromptMaker(Protocol):
@@ -60,9 +60,11 @@ class Replayed:
         pairs = pairing_findings(self.prepared.routed.remarks, self.part.messages)
         return pairs + self.doubts + told_once(self.said, self.rows)
 
-    def assemblies(self) -> tuple[AssemblyRow, ...]:
-        """The rows as a report holds them."""
-        return tuple(with_lifetimes(self.rows))
+    def assemblies(self, plan: ContextPlan, transcript: Transcript) -> tuple[AssemblyRow, ...]:
+        """The rows as a report holds them; the last one has what was set aside as well."""
+        assert self.prepared is not None
+        *rows, last = with_lifetimes(self.rows)
+        return (*rows, with_superseded(last, plan, self.prepared, transcript.set_aside))
 
 
 async def replay(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -75,6 +76,27 @@ def text_of(item: Message | Entry) -> str:
     """All text of a message or entry, tool names, arguments and results included, joined by line feeds."""
     messages = (item,) if isinstance(item, Message) else item.messages
     return "\n".join(text for message in messages for text in part_texts(message.content))
+
+
+def as_sent(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with the lines of one model response put together into one message, where the first stood:
+    as the response is sent back to the model."""
+    shared = Counter(m.response_id for m in messages if m.response_id is not None and m.role == "assistant")
+    if not any(count > 1 for count in shared.values()):
+        return messages
+    parts: dict[str, list[Message]] = {}
+    for message in messages:
+        if message.response_id is not None and message.role == "assistant":
+            parts.setdefault(message.response_id, []).append(message)
+    sent: list[Message] = []
+    for message in messages:
+        lines = parts.get(message.response_id or "", []) if message.role == "assistant" else []
+        if len(lines) < 2:
+            sent.append(message)
+        elif message is lines[0]:
+            content = tuple(part for line in lines for part in line.content)
+            sent.append(message.model_copy(update={"content": content}))
+    return sent
 
 
 def note_entry(

@@ -14,6 +14,7 @@ from contextctl.checks.losses import (
 from contextctl.entries import newest_user_entry
 from contextctl.errors import ContextBudgetError
 from contextctl.findings import Finding, Severity, finding
+from contextctl.messages import RequestSettings
 from contextctl.outcome import AssembledContext
 from contextctl.plan import ContextPlan
 from contextctl.ports import Exactness, ModelProvider, measuring
@@ -40,6 +41,39 @@ def require_usable(plan: ContextPlan, provider: ModelProvider) -> None:
             location=plan.source.place("tools"),
             rule="CTX008",
         )
+
+
+def with_recorded_settings(
+    provider: ModelProvider, plan: ContextPlan, transcript: Transcript
+) -> tuple[ModelProvider, list[Finding]]:
+    """The provider asked with the plan's tools, else with the recorded ones, and what there is to say of
+    tools and of a recorded window that is smaller than the model's."""
+    found: list[Finding] = []
+    recorded, window = transcript.window_tokens, provider.context_window_tokens
+    if recorded is not None and window is not None and recorded < window:
+        message = f"the recording names a window of {recorded:,} tokens; the model has {window:,}"
+        found.append(finding("CTX406", message, hint="--window recorded audits against the recorded one"))
+    if measuring(provider) is not None and None not in (plan.tools, transcript.settings.tools):
+        place = plan.source.place("tools")
+        found.append(finding("CTX027", "the plan's tools replace the recorded ones", location=place))
+    return with_settings(provider, plan, transcript.settings), found
+
+
+def with_settings(provider: ModelProvider, plan: ContextPlan, settings: RequestSettings) -> ModelProvider:
+    """The provider asked with the plan's tools, else with these settings."""
+    measured = measuring(provider)
+    return provider if measured is None else measured.with_settings(plan.tools or settings)
+
+
+def nothing_to_replay(transcript: Transcript, *, recorded: bool) -> Finding:
+    """Why none of the calls that were asked for can be audited."""
+    if not recorded:
+        return finding("CTX029", f"there is no recorded call to replay ({transcript.calls} in all)")
+    return finding(
+        "CTX034",
+        f"the recording holds no request that was sent at such a call (format {transcript.format})",
+        hint="traces and request logs hold them; --assembler plan audits what the plan would send",
+    )
 
 
 def judge(

@@ -195,10 +195,11 @@ class Message(_Frozen):
 
     @property
     def is_user_turn(self) -> bool:
-        """True where a user said something: role user, something beside tool results, not a note."""
+        """True where a user said something: role user, something beside tool results, no note, no recap."""
         return (
             self.role == "user"
             and self.kind is None
+            and not self.recap
             and any(not isinstance(part, ToolResultPart) for part in self.content)
         )
 
@@ -207,13 +208,19 @@ class RequestSettings(_Frozen):
     """What a request sends beside its messages, as recorded: plain JSON values.
 
     ``tools`` is the list of tool definitions; None means that the recording does not say. ``legacy`` marks
-    definitions that were recorded as ``functions``.
+    definitions that were recorded as ``functions``. ``api`` says which interface of OpenAI was used (None:
+    chat), ``thinking`` the reasoning that was asked for. A request that ``continues`` an earlier one by its
+    id holds only what is new.
     """
 
     tools: tuple[dict[str, Any], ...] | None = None
     tool_choice: Any = None
     response_format: Any = None
     legacy: bool = False
+    api: Literal["chat", "responses"] | None = None
+    thinking: Any = None
+    parallel_tool_calls: bool | None = None
+    continues: bool = False
 
 
 def pinned(message: Message) -> Message:

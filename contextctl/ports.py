@@ -65,10 +65,16 @@ class Measure:
     @classmethod
     def total(cls, measures: Iterable[Measure]) -> Measure:
         """The sum; 0 exact tokens for none."""
-        result = cls.exact(0)
+        tokens = upper = 0
+        worst = Exactness.EXACT
+        reasons: dict[str, None] = {}
         for measure in measures:
-            result = result + measure
-        return result
+            tokens += measure.tokens
+            upper += measure.upper_tokens
+            if measure.exactness is not Exactness.EXACT:
+                worst = max(worst, measure.exactness, key=lambda exactness: exactness.rank)
+                reasons |= dict.fromkeys(measure.reasons)
+        return cls(tokens, upper, worst, tuple(reasons))
 
 
 class Tokenizer(Protocol):

@@ -43,6 +43,7 @@ class Transcript:
     counts records that could not be read; each of them has a finding. ``messages`` hold everything in order,
     what was superseded on the way included. ``requests`` are the calls as sent, where the format records
     them, one a call; ``records`` the JSON value of each message, where every message has one of its own.
+    ``set_aside`` are messages that are not of the history which was chosen.
     """
 
     path: str
@@ -57,6 +58,14 @@ class Transcript:
     compactions: tuple[RecordedCompaction, ...] = ()
     requests: tuple[RecordedRequest, ...] = ()
     records: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    set_aside: tuple[Message, ...] = ()
+
+    @property
+    def window_tokens(self) -> int | None:
+        """The smallest context window that the recording names, or None where it names none."""
+        usages = [message.usage for message in self.messages if message.usage is not None]
+        usages += [request.usage for request in self.requests if request.usage is not None]
+        return min((u.window_tokens for u in usages if u.window_tokens is not None), default=None)
 
     @property
     def call_places(self) -> tuple[int, ...]:
@@ -70,7 +79,7 @@ class Transcript:
         started = False
         for index, message in enumerate(self.messages):
             started = started or message.is_user_turn
-            is_answer = message.role == "assistant" and started and message.kind is None
+            is_answer = message.role == "assistant" and started and message.kind is None and not message.recap
             if not is_answer or message.response_id in seen:
                 continue
             if message.response_id is not None:

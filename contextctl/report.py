@@ -87,6 +87,7 @@ class SectionRow:
     folded: int | None
     trimmed: int | None
     dropped: int | None = None
+    superseded: int = 0
 
     @property
     def empty(self) -> bool:
@@ -105,7 +106,8 @@ class EntryRow:
     """One entry of an assembly. ``lines`` are places of its messages; ``position`` is the 1-based place of
     its first message in the prompt; ``text`` is there only where text was asked for. In a replay,
     ``first_call`` is the first call whose history had it, ``last_call`` the last whose prompt did, and
-    ``carried_tokens`` its tokens in all prompts together."""
+    ``carried_tokens`` its tokens in all prompts together. A recorded note, summary or recap of others has a
+    ``kind``."""
 
     id: str
     section: str
@@ -121,6 +123,7 @@ class EntryRow:
     first_call: int | None = None
     last_call: int | None = None
     carried_tokens: int | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

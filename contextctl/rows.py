@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from contextctl.entries import Entry, text_of
 from contextctl.errors import AssemblerError, ContextBudgetError
+from contextctl.history import why_set_aside
+from contextctl.messages import Message
 from contextctl.outcome import (
     AssembledContext,
     Fate,
@@ -29,6 +33,7 @@ from contextctl.report import (
     SectionRow,
     TranscriptReport,
 )
+from contextctl.routing import route
 from contextctl.sections import Section
 
 EXCERPT_CHARACTERS = 200
@@ -203,10 +208,39 @@ def _entry_rows(
                 fate=fate,
                 rule=_rule(entry, fate, plans[entry.section], prepared, maker),
                 position=positions.get(entry.id) if fate in {Fate.KEPT, Fate.TRIMMED} else None,
+                kind=entry.kind,
                 text=text_of(entry)[:EXCERPT_CHARACTERS] if show_text else None,
             )
         )
     return tuple(rows)
+
+
+def with_superseded(
+    row: AssemblyRow, plan: ContextPlan, prepared: Prepared, messages: Sequence[Message]
+) -> AssemblyRow:
+    """The row with what the recording itself took out of the history, in its ledger and its sections."""
+    if not messages:
+        return row
+    entries = route(plan, messages, prepared.transcript_id).entries
+    rows = tuple(
+        EntryRow(
+            id=entry.id,
+            section=entry.section,
+            lines=_lines(entry),
+            role=entry.role,
+            tokens=prepared.ruler.entry(entry.messages).tokens,
+            pinned=entry.pinned,
+            protected=False,
+            fate=Fate.SUPERSEDED if row.has_prompt else None,
+            rule=why_set_aside(entry.messages[0]) if row.has_prompt else None,
+            position=None,
+            kind="summary" if entry.messages[0].recap else entry.kind,
+        )
+        for entry in entries
+    )
+    counts = Counter(entry.section for entry in entries)
+    sections = tuple(replace(s, superseded=counts[s.name]) for s in row.sections)
+    return replace(row, entries=(*row.entries, *rows), sections=sections)
 
 
 def _lines(entry: Entry) -> tuple[int | str, ...]:

@@ -252,7 +252,7 @@ def test_a_bug_is_one_line_without_message_text_and_exit_70(work: Path) -> None:
     script = (
         "import contextctl.auditor as a, sys\n"
         "def boom(self, transcript, *rest): raise RuntimeError(str(transcript.messages))\n"
-        "a._Run._provider_for = boom\n"
+        "a._Run._audited = boom\n"
         "from contextctl.cli.app import main\n"
         "sys.exit(main(['audit', 'wide.yaml', 'canary.jsonl']))\n"
     )

@@ -50,6 +50,7 @@ def audit_command(
     at: Annotated[
         str | None, typer.Option("--at", metavar="N|last", help="Replay one recorded call.")
     ] = None,
+    history: options.HistoryOption = options.History.EFFECTIVE,
     model: options.Model = None,
     window: options.Window = None,
     budget: options.Budget = None,
@@ -116,6 +117,7 @@ def audit_command(
             exit_zero=exit_zero,
             show_text=show_text,
             calls=calls,
+            history="full" if assembler == options.RECORDED else history.value,
             **engine.keywords,
         )
     )

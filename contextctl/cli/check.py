@@ -43,18 +43,20 @@ def _say(text: str) -> None:
     write_out(guard_lines("\n".join(visible(line) for line in text.splitlines())) + "\n")
 
 
-def _problems(name: str, model: str | None, window: int | None) -> list[str]:
+def _problems(name: str, model: str | None, window: str | None) -> list[str]:
     """What is doubtful about a plan that can be used; raises where it cannot."""
     from contextctl.budget import limits_for
     from contextctl.checks.hygiene import model_findings, plan_findings
+    from contextctl.loading.own_code import installed_strategies
     from contextctl.loading.plan_file import load_plan
     from contextctl.providers.offline import offline_provider
 
-    plan = load_plan(name)
+    plan = load_plan(name, strategies=installed_strategies())
+    most = int(window) if window is not None and window.isdecimal() else None
     found = plan_findings(plan)
     named = model or plan.model
     if named is not None:
-        provider = offline_provider(named, window_tokens=window, overrides=plan.models)
+        provider = offline_provider(named, window_tokens=most, overrides=plan.models)
         limits_for(plan, window=provider.context_window_tokens, max_input=provider.max_input_tokens)
         found += model_findings(
             plan, max_output_tokens=provider.max_output_tokens, warnings=provider.facts.warnings

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contextctl.cli.options import RECORDED
 from contextctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Chosen:
     """What the options say of model and budget; they come before the plan."""
 
     model: str | None
-    window: int | None
+    window: str | None
     budget: int | None
     reserve: int | None
     tokenizer: str | None
@@ -79,7 +80,9 @@ def engine_for(plan_name: str, chosen: Chosen, making: Making) -> Engine:
     keywords: dict[str, Any] = {"strategies": strategies, "journal": journal, "scope": making.scope}
     if making.memory is not None:
         keywords["memory"] = open_memory(making.memory)
-    if making.assembler not in (None, "plan"):
+    if making.assembler == "recorded":
+        keywords |= {"assembler": "recorded", "assembler_name": "recorded"}
+    elif making.assembler not in (None, "plan"):
         keywords |= {"assembler": load_assembler(making.assembler), "assembler_name": making.assembler}
     return Engine(plan, changed, _provider(plan, chosen, provider), keywords)
 
@@ -89,11 +92,6 @@ def _check(making: Making) -> None:
         raise UsageError(
             "--memory FILE and --scope NAME go together",
             hint="a scope tells the summaries of one run, user or project from others in the same memory",
-        )
-    if making.assembler == "recorded":
-        raise UsageError(
-            "--assembler recorded is not in this version",
-            hint="plan, MODULE:FUNCTION or command:PROGRAM ARGUMENT...",
         )
 
 
@@ -114,17 +112,20 @@ def _plan(name: str, chosen: Chosen, strategies: set[str]) -> tuple[ContextPlan,
 
 
 def _providers(plan: ContextPlan, chosen: Chosen) -> Callable[..., ModelProvider]:
-    """What gives the model of a name, with the plan's own models; window and tokenizer as chosen are those
-    of the model that is audited."""
+    """What gives the model of a name, with the plan's own models."""
     from contextctl.providers.offline import offline_provider
 
     def provider(
-        name: str, *, audited: bool = False, warnings: tuple[tuple[str, str], ...] = ()
+        name: str,
+        *,
+        window: int | None = None,
+        tokenizer: str | None = None,
+        warnings: tuple[tuple[str, str], ...] = (),
     ) -> ModelProvider:
         return offline_provider(
             name,
-            window_tokens=chosen.window if audited else None,
-            tokenizer=chosen.tokenizer if audited else None,
+            window_tokens=window,
+            tokenizer=tokenizer,
             overrides=plan.models,
             warnings=warnings,
         )
@@ -137,13 +138,18 @@ def _provider(
 ) -> ModelProvider | Callable[[Transcript], ModelProvider]:
     """One provider for all, or a chooser by the recording's own model."""
     named = chosen.model or plan.model
-    if named is not None:
-        return provider(named, audited=True)
+    by_recording = chosen.window == RECORDED
+    window = None if by_recording or chosen.window is None else int(chosen.window)
+    if named is not None and not by_recording:
+        return provider(named, window=window, tokenizer=chosen.tokenizer)
 
     def choose(transcript: Transcript) -> ModelProvider:
-        if transcript.model is not None:
-            return provider(transcript.model, audited=True)
+        most = transcript.window_tokens if by_recording else window
+        name = named or transcript.model
+        if name is not None:
+            return provider(name, window=most, tokenizer=chosen.tokenizer)
         said = f"neither option, plan nor recording names a model: {DEFAULT_MODEL} is assumed (--model)"
-        return provider(DEFAULT_MODEL, audited=True, warnings=(("CTX408", said),))
+        warnings = (("CTX408", said),)
+        return provider(DEFAULT_MODEL, window=most, tokenizer=chosen.tokenizer, warnings=warnings)
 
     return choose

@@ -25,6 +25,10 @@ DEFAULT_PLAN = "preset:default"
 """The plan where none is named."""
 
 
+RECORDED = "recorded"
+"""What ``--window`` is given for the window that the recording names."""
+
+
 class FailOn(StrEnum):
     """The least severity that makes a run fail."""
 
@@ -40,6 +44,13 @@ class Color(StrEnum):
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
+
+
+class History(StrEnum):
+    """Which history of a recording is audited."""
+
+    EFFECTIVE = "effective"
+    FULL = "full"
 
 
 def _format(value: str) -> str:
@@ -69,14 +80,22 @@ Model = Annotated[
     str | None,
     typer.Option("--model", envvar="CONTEXTCTL_MODEL", help="Model to audit against.", metavar="NAME"),
 ]
+
+
+def _window(value: str | None) -> str | None:
+    if value is None or value == RECORDED or (value.isdecimal() and int(value) > 0):
+        return value
+    raise typer.BadParameter(f"{value!r} is neither a number of tokens nor {RECORDED!r}")
+
+
 Window = Annotated[
-    int | None,
+    str | None,
     typer.Option(
         "--window",
-        min=1,
         envvar="CONTEXTCTL_WINDOW",
-        metavar="N",
-        help="Context window instead of the model's.",
+        metavar="N|recorded",
+        help="Context window instead of the model's; the recorded one where the recording names it.",
+        callback=_window,
     ),
 ]
 Budget = Annotated[
@@ -148,8 +167,16 @@ Assembler = Annotated[
     str | None,
     typer.Option(
         "--assembler",
-        metavar="plan|MODULE:FUNCTION|command:ARGV",
-        help="Who makes the prompts: the plan, or the application's own code.",
+        metavar="plan|recorded|MODULE:FUNCTION|command:ARGV",
+        help="Who makes the prompts: the plan, what was really sent, or the application's own code.",
+    ),
+]
+HistoryOption = Annotated[
+    History,
+    typer.Option(
+        "--history",
+        envvar="CONTEXTCTL_HISTORY",
+        help="What the model had at the end, or everything as if nothing had been compacted.",
     ),
 ]
 TranscriptFormat = Annotated[

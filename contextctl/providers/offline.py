@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from contextctl.entries import group
+from contextctl.entries import as_sent, group
 from contextctl.errors import CapabilityError
 from contextctl.messages import Message, RequestSettings
 from contextctl.plan import ModelOverride
 from contextctl.ports import Measure, ModelFacts
-from contextctl.providers.framing import Framer
+from contextctl.providers.framers import FRAMERS, Framer
 from contextctl.providers.registry import ModelRecord, capped, find_model, registry
 from contextctl.tokenizers import tokenizer as find_tokenizer
 
@@ -46,12 +46,13 @@ class OfflineProvider:
 
     @property
     def additive(self) -> bool:
-        """True: no framing profile so far merges text of neighbours."""
-        return True
+        """True where a prompt is the overhead and its entries, nothing more."""
+        return self._framer.additive
 
     @cached_property
     def _framer(self) -> Framer:
-        return Framer(registry().framings[self.record.framing], find_tokenizer(self.record.tokenizer))
+        framing = registry().framings[self.record.framing]
+        return FRAMERS[framing.family](framing, find_tokenizer(self.record.tokenizer), self.settings)
 
     @property
     def facts(self) -> ModelFacts:
@@ -68,22 +69,33 @@ class OfflineProvider:
             warnings=registry().warnings(self.record) + self.extra_warnings,
         )
 
-    @cached_property
-    def _overhead(self) -> Measure:
-        return self._framer.overhead(self.settings)
-
     def measure_overhead(self) -> Measure:
         """The request without messages: priming, tool definitions, tool choice, response format."""
-        return self._overhead
+        return self._framer.overhead()
+
+    @cached_property
+    def _charged(self) -> dict[tuple[object, ...], tuple[object, Measure]]:
+        """What entries were charged, by what they say. A content is told by its identity, which a copy of its
+        message keeps, and is held so that the identity stays its own."""
+        return {}
 
     def measure_entry(self, messages: Sequence[Message]) -> Measure:
-        """What the messages of one entry are charged."""
-        return self._framer.entry(messages)
+        """What the messages of one entry are charged; measured once however often it is asked."""
+        key = tuple((m.role, m.name, id(m.content), m.response_id) for m in messages)
+        found = self._charged.get(key)
+        if found is None:
+            contents = [message.content for message in messages]
+            found = self._charged[key] = (contents, self._framer.entry(as_sent(messages)))
+        return found[1]
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
-        """The whole prompt: the overhead and each of its entries, paired afresh."""
-        entries, _ = group(messages)
-        return self._overhead + Measure.total(self._framer.entry(entry.messages) for entry in entries)
+        """The whole prompt, its entries paired afresh."""
+        if self.additive:
+            entries, _ = group(messages)
+            return Measure.total(
+                [self.measure_overhead(), *(self.measure_entry(entry.messages) for entry in entries)]
+            )
+        return self._framer.prompt(as_sent(messages))
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """The best figure for a whole prompt that holds these messages."""

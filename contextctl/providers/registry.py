@@ -55,6 +55,8 @@ _SHORT_DATED = re.compile(r"(gpt-(?:3\.5-turbo|4|4-32k|4-turbo))-([0-9]{2})([0-9
 class Framing:
     """What a request is charged beside its texts, in tokens; see models.yaml for what each was fitted on.
 
+    ``family`` names the framer that knows what the numbers are for.
+
     ``request``: once. ``message``: each message, role included; ``assistant``: more for an assistant's.
     ``participant``: beside the text of a participant's name. ``call``: one tool call with its result beside
     name, arguments and result; ``parallel_calls``: several at once. ``text_beside_calls``: text in the
@@ -64,6 +66,7 @@ class Framing:
     """
 
     name: str
+    family: str
     request: int
     message: int
     assistant: int
@@ -132,7 +135,7 @@ def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
     framings: dict[str, Framing] = {}
     for name, row in rows.items():
         own = {("participant" if key == "name" else key): item for key, item in row.items() if key != "like"}
-        own |= {key: Fraction(item) for key, item in own.items() if isinstance(item, str)}
+        own |= {key: Fraction(item) for key, item in own.items() if key.startswith("json_share")}
         if "tools" in own:
             own.setdefault("tools_upper", own["tools"])
         if "like" in row:

@@ -236,7 +236,7 @@ def section_facts(row: SectionRow) -> dict[str, Any]:
         "folded": row.folded,
         "trimmed": row.trimmed,
         "dropped": row.dropped,
-        "superseded": None if row.kept is None else 0,
+        "superseded": None if row.kept is None else row.superseded,
         "empty": row.empty,
     }
 
@@ -257,6 +257,7 @@ def entry_facts(row: EntryRow) -> dict[str, Any]:
         "first_call": row.first_call,
         "last_call": row.last_call,
         "carried_tokens": row.carried_tokens,
+        "kind": row.kind,
     }
     return facts if row.text is None else {**facts, "text": row.text}
 

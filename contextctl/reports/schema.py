@@ -176,6 +176,7 @@ def _entry() -> dict[str, Any]:
         position=_or_null(COUNT),
         first_call=_or_null(COUNT),
         last_call=_or_null(COUNT),
+        kind=_or_null(TEXT),
         carried_tokens=_or_null(COUNT),
         text=TEXT,
     )

@@ -207,8 +207,7 @@ class _Screen:
             parts.append(f"soft line {number(budget.soft_tokens)}")
         parts.append(f"overhead {number(budget.overhead_tokens)}")
         parts.append(f"messages may use {number(budget.message_budget_tokens)}")
-        changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
-        used = f"{model.name} ({model.tokenizer}, {model.exactness}), {_plan_of(report)}{changed}"
+        used = f"{model.name} ({model.tokenizer}, {model.exactness}), {_plan_of(report)}"
         return [said((", ".join(parts), "dim")), said((used, "dim"))]
 
     def sections(self, row: AssemblyRow) -> list[Text]:
@@ -289,7 +288,7 @@ class _Screen:
             style = "" if entry.fate in {Fate.KEPT, None} else "yellow"
             first, *more = entry.lines
             lines = f"{first}+{len(more)}" if more else str(first)
-            cells = [entry.id, lines, entry.section, entry.role, number(entry.tokens)]
+            cells = [entry.id, lines, entry.section, entry.kind or entry.role, number(entry.tokens)]
             rows.append([*(Cell(cell) for cell in cells), Cell(fate, style), Cell(entry.rule or "")])
         texts = [line for entry in row.entries for line in self._excerpt(entry)]
         return [*table(columns, rows, self.width), *texts]
@@ -439,7 +438,9 @@ def _rank(transcript: TranscriptReport) -> tuple[int, int, str, str]:
 
 
 def _plan_of(report: AuditReport) -> str:
-    """The plan, who makes the prompts where it is not the plan, and what each call starts from."""
+    """The plan and what was changed of it, who makes the prompts where it is not the plan, and what each call
+    starts from."""
     by = "" if report.assembler == "plan" else f", assembler {report.assembler}"
     history = "carried" if report.plan.carry else "whole"
-    return f"plan {report.plan.name or report.plan.path}{by}, {history} history"
+    changed = f" with {', '.join(report.plan.set)}" if report.plan.set else ""
+    return f"plan {report.plan.name or report.plan.path}{changed}{by}, {history} history"

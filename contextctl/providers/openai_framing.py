@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from math import ceil
 
+from contextctl.entries import group
 from contextctl.messages import (
     AudioPart,
     FilePart,
@@ -33,16 +34,28 @@ BYTES_PER_TOKEN = 3
 """Bytes of an audio or file part for a token, where that is more than the least."""
 
 
-class Framer:
-    """Charges messages by one framing profile with one tokenizer. Additive: entries never share tokens."""
+class OpenAIFramer:
+    """See :class:`~contextctl.providers.framers.Framer`. Additive: entries never share tokens."""
 
-    def __init__(self, framing: Framing, tokenizer: Tokenizer) -> None:
+    additive = True
+
+    def __init__(self, framing: Framing, tokenizer: Tokenizer, settings: RequestSettings) -> None:
         self._framing = framing
         self._tokenizer = tokenizer
+        self._settings = settings
+        self._overhead = self._measured_overhead()
 
-    def overhead(self, settings: RequestSettings) -> Measure:
+    def overhead(self) -> Measure:
         """The request without messages. Tool definitions and response formats are estimates of their JSON."""
-        framing = self._framing
+        return self._overhead
+
+    def prompt(self, messages: Sequence[Message]) -> Measure:
+        """The overhead and each of the entries, paired afresh."""
+        entries, _ = group(messages)
+        return self._overhead + Measure.total(self.entry(entry.messages) for entry in entries)
+
+    def _measured_overhead(self) -> Measure:
+        framing, settings = self._framing, self._settings
         measure = Measure.exact(framing.request)
         if settings.tools:
             measure += Measure(framing.tools, framing.tools_upper)
