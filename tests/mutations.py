@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 from contextctl.errors import TranscriptError
 from contextctl.messages import KNOWN_ROLES
 from contextctl.recording import Transcript
+from contextctl.transcripts import READERS
 
-STRANGE = st.sampled_from(
-    [None, True, 0, -1, 7, 1.5, math.inf, "", "x", "\ud83d", [], {}, [None], [[]], ["x"], [{}], {"x": []}]
+STRANGE: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        *(None, True, 0, -1, 7, 1.5, math.inf, math.nan, 10**30),
+        *("", "x", "user", "\ud83d", '"{', "[[]]", '{"a":1}'),
+        *([], {}, [None], [[]], ["x"], [{}], {"x": []}, {"": 0}, {"type": "text"}, {"role": "user"}),
+    ]
 )
 
 
@@ -27,9 +32,9 @@ def _spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @st.composite
-def mutated(draw: st.DrawFn, document: Any) -> Any:
-    """The document with one to three values replaced, taken out or doubled."""
-    changed = json.loads(json.dumps(document))
+def mutated(draw: st.DrawFn, *documents: Any) -> Any:
+    """One of the documents with one to three values replaced, taken out or doubled."""
+    changed = json.loads(json.dumps(draw(st.sampled_from(documents))))
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(list(_spots(changed))))
         if not path:
@@ -53,7 +58,8 @@ def as_lines(*rows: Any) -> bytes:
 
 
 def check_reading(read: Callable[[bytes, str], tuple[Transcript, ...]], data: bytes) -> None:
-    """Reads, or refuses as it should; whatever is kept has a place and a role that is known or told."""
+    """Reads, or refuses as it should; whatever is kept has a place and a role that is known or told, and
+    whatever was left out a finding."""
     try:
         transcripts = read(data, "logs/x.jsonl")
     except TranscriptError as error:
@@ -61,6 +67,12 @@ def check_reading(read: Callable[[bytes, str], tuple[Transcript, ...]], data: by
         return
     told = {item.code for transcript in transcripts for item in transcript.findings}
     for transcript in transcripts:
+        assert transcript.findings or not transcript.skipped
         for message in transcript.messages:
             assert message.location is not None and message.location.line
             assert message.role in KNOWN_ROLES or "CTX015" in told
+
+
+def check_lines(format: str, value: Any) -> None:
+    """The same for the reader of a format and a value, of which each item is a record where it is a list."""
+    check_reading(READERS[format], as_lines(*value) if isinstance(value, list) else as_lines(value))

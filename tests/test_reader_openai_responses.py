@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from contextctl.entries import group
 from contextctl.errors import TranscriptError
@@ -15,7 +14,6 @@ from contextctl.findings import Severity
 from contextctl.messages import (
     FilePart,
     ImagePart,
-    Message,
     OpaquePart,
     RefusalPart,
     TextPart,
@@ -28,7 +26,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
 from contextctl.transcripts.openai_responses import read_openai_responses
-from tests.scrambled import mutated
+from tests.mutations import check_lines, mutated
 
 TIDE = {"type": "function", "name": "tide", "parameters": {"type": "object"}, "strict": True}
 WIND = {"type": "function", "name": "wind", "parameters": {"type": "object"}}
@@ -317,14 +315,18 @@ def test_a_malformed_item_is_told_with_its_place_and_the_others_are_read(item: o
     assert (len(transcript.messages), transcript.skipped) == (2, 1)
 
 
+LONGER: dict[str, Any] = {
+    **REQUEST,
+    "text": {"format": {"type": "json_schema"}},
+    "input": [
+        *REQUEST["input"],
+        {"type": "additional_tools", "tools": [WIND]},
+        {"type": "compaction", "encrypted_content": "x"},
+    ],
+}
+
+
 @settings(max_examples=60)
-@given(st.data())
-def test_a_record_that_is_out_of_shape_is_read_or_refused_and_never_crashes(data: st.DataObject) -> None:
-    more = [{"type": "additional_tools", "tools": [WIND]}, {"type": "compaction", "encrypted_content": "x"}]
-    row = {**REQUEST, "text": {"format": {"type": "json_schema"}}, "input": [*REQUEST["input"], *more]}
-    rows = [mutated(item, data.draw) for item in data.draw(st.sampled_from([[row, row], row["input"]]))]
-    try:
-        transcripts = read_openai_responses(jsonl(*rows), "x.jsonl")
-    except TranscriptError:
-        return
-    assert all(isinstance(item, Message) for one in transcripts for item in one.messages)
+@given(mutated([LONGER, LONGER], LONGER["input"]))
+def test_a_record_that_is_out_of_shape_is_read_or_refused_and_never_crashes(value: object) -> None:
+    check_lines("openai-responses", value)

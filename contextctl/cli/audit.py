@@ -67,6 +67,7 @@ def audit_command(
     scope: options.Scope = None,
     assembler: options.Assembler = None,
     transcript_format: options.TranscriptFormat = None,
+    map: options.Map = None,
     format: options.Format = "text",
     output: options.Output = None,
     events: Annotated[
@@ -88,12 +89,14 @@ def audit_command(
     from contextctl.cli.journal import Asking
     from contextctl.loading.transcript_files import iter_transcripts
     from contextctl.reports.events import render_events
+    from contextctl.transcripts.field_map import field_map_from_text
 
     plan_name, names = _split(arguments or [], plan, files_from)
     files = options.output_files(output, format)
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
     calls = _calls(every_call, at)
+    paths = None if map is None else field_map_from_text(map)
     engine = engine_for(
         plan_name,
         Chosen(model, window, budget, reserve, tokenizer),
@@ -110,7 +113,7 @@ def audit_command(
     report = asyncio.run(
         audit_async(
             engine.plan,
-            iter_transcripts(names, format=transcript_format, stdin=stdin),
+            iter_transcripts(names, format=transcript_format, map=paths, stdin=stdin),
             engine.provider,
             fail_on=None if fail_on is options.FailOn.NEVER else Severity(fail_on.value),
             exit_zero=exit_zero,

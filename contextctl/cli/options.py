@@ -207,6 +207,14 @@ TranscriptFormat = Annotated[
         "--transcript-format", metavar="NAME", help="Reader to use instead of finding it by content."
     ),
 ]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        metavar="messages=PATH,...",
+        help="Where records of your own shape hold messages, id, model, tools, system: dotted paths.",
+    ),
+]
 FailOnOption = Annotated[
     FailOn,
     typer.Option("--fail-on", envvar="CONTEXTCTL_FAIL_ON", help="Least severity that ends in exit code 1."),

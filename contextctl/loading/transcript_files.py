@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 
 from contextctl.errors import Location, TranscriptError, native_name, shown_name
 from contextctl.findings import Finding, finding, from_problem
 from contextctl.recording import Transcript
-from contextctl.transcripts import read_transcripts
+from contextctl.transcripts import iter_transcripts as read_one_by_one
 from contextctl.transcripts.conversations import transcript_error
+from contextctl.transcripts.field_map import FieldMap, field_map
 
 STDIN = "-"
-SUFFIXES = (".json", ".jsonl", ".ndjson")
+_TEXT = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (
+    *_TEXT,
+    *(text + packed for packed in (".gz", ".zst") for text in _TEXT),
+    ".traj",
+    ".eval",
+)
 """What a transcript's name ends in for it to be found in a folder."""
+
+_CHUNK_BYTES = 1 << 20
+"""How much of a file is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +52,45 @@ def find_files(arguments: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def load_transcripts(*paths: str | os.PathLike[str], format: str | None = None) -> tuple[Transcript, ...]:
+def load_transcripts(
+    *paths: str | os.PathLike[str], format: str | None = None, map: Mapping[str, str] | None = None
+) -> tuple[Transcript, ...]:
     """Every conversation in these files, folders and patterns, in order.
 
-    ``format`` is a name from :data:`~contextctl.transcripts.READERS`, else found by content. Raises
+    ``format`` is a name from :data:`~contextctl.transcripts.READERS`, else found by content. ``map`` is for
+    records that wrap requests in a shape of your own: ``messages`` and where wanted ``id``, ``model``,
+    ``tools`` and ``system``, each with its path in a record, as ``{"messages": "request.messages"}``.
+    Raises :class:`~contextctl.errors.UsageError` for a map or format that cannot be used, and
     :class:`~contextctl.errors.TranscriptError` for the first file that cannot be used at all. What is wrong
     with part of a file is among its transcripts' ``findings``.
     """
+    fields = None if map is None else field_map(map)
     names = [path if isinstance(path, str) else os.fspath(path) for path in paths]
     found: list[Transcript] = []
     for name in find_files(names):
-        found += read_transcripts(_read_bytes(name), name, format)
+        found += _read_file(name, None, format, fields)
     return tuple(found)
 
 
 def iter_transcripts(
-    arguments: Sequence[str], *, format: str | None = None, stdin: bytes | None = None
+    arguments: Sequence[str],
+    *,
+    format: str | None = None,
+    map: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
 ) -> Iterator[Transcript | TranscriptFailure]:
     """The same, a file at a time, with a failure in the place of each file that cannot be used.
 
     ``stdin`` is what was read from standard input, for the argument ``-``. Arguments that name nothing
     come last.
     """
+    fields = None if map is None else field_map(map)
     found, problems = _search(arguments)
     for name in found:
         try:
-            data = stdin if name == STDIN and stdin is not None else _read_bytes(name)
-            transcripts = read_transcripts(data, name, format)
+            yield from _read_file(name, stdin, format, fields)
         except TranscriptError as error:
             yield TranscriptFailure(name, tuple(from_problem(problem) for problem in error.problems))
-        else:
-            yield from transcripts
     yield from problems
 
 
@@ -185,17 +204,37 @@ def _why_nothing(argument: str) -> tuple[str, str]:
     return "the file does not exist", "check the path; it is taken from the current folder"
 
 
-def _read_bytes(name: str) -> bytes:
-    if name == STDIN:
+def _read_file(
+    name: str, stdin: bytes | None, format: str | None, fields: FieldMap | None
+) -> Iterator[Transcript]:
+    """The conversations of one file, the file opened as often as it takes to hold few of them at once."""
+    if name == STDIN and stdin is None:
         raise transcript_error(_failure(name, "standard input was not given", "name a file").findings)
     try:
-        return Path(native_name(name)).read_bytes()
+        path = Path(native_name(name))
+        size = path.stat().st_size if name != STDIN and path.is_file() else 0
+        data = None if size else stdin if name == STDIN else path.read_bytes()
+        chunks = partial(_file_chunks, path, size) if data is None else partial(_slices, data)
+        yield from read_one_by_one(chunks, name, format, fields)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         message = f"the file cannot be read: {reason}"
         raise transcript_error(
             _failure(name, message, "check that it exists and that you may read it").findings
         ) from error
+
+
+def _file_chunks(path: Path, size: int) -> Iterator[bytes]:
+    """The first ``size`` bytes of a file: what is written to it meanwhile is left for the next run."""
+    with path.open("rb") as file:
+        while size and (chunk := file.read(min(size, _CHUNK_BYTES))):
+            size -= len(chunk)
+            yield chunk
+
+
+def _slices(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), _CHUNK_BYTES):
+        yield data[start : start + _CHUNK_BYTES]
 
 
 def _failure(path: str, message: str, hint: str) -> TranscriptFailure:

@@ -24,7 +24,9 @@ from contextctl.transcripts.chat_messages import (
     MessageReading,
     json_kind,
     json_text,
+    needed_object,
     needed_text,
+    opaque_part,
     optional_text,
     read_message,
 )
@@ -43,7 +45,7 @@ _COMPACTION = "compaction"
 def read_anthropic(data: bytes, path: str, records: Records | None = None) -> tuple[Transcript, ...]:
     """See :class:`~contextctl.ports.Reader`; every request is a transcript of its own."""
     records = records or split_records(data, path)
-    return transcripts_from(request_drafts(records.records, path, _SHAPE), records, path, NAME)
+    return transcripts_from(request_drafts(records.records, path, SHAPE), records, path, NAME)
 
 
 def message_from_anthropic(value: object, location: Location) -> MessageReading:
@@ -65,12 +67,11 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     draft.lacks = missing_parts(draft)
 
 
-_SHAPE = RequestShape("messages", lambda value: "role" in value and "messages" not in value, _fill)
+SHAPE = RequestShape("messages", lambda value: "role" in value and "messages" not in value, _fill)
 
 
 def _message(value: object, location: Location) -> Message:
-    if not isinstance(value, dict):
-        raise Malformed(f"a message is an object, not {json_kind(value)}")
+    value = needed_object(value, "a message")
     role = needed_text(value, "role", "a message")
     content = value.get("content")
     identity = string(value.get("id"))
@@ -102,8 +103,7 @@ def _content(block: object, what: str) -> tuple[ContentPart, ...]:
     """What a block holds that may stand in a message and in a result alike."""
     if isinstance(block, str):
         return (TextPart(text=block),)
-    if not isinstance(block, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(block)}")
+    block = needed_object(block, what)
     match block.get("type"):
         case "text":
             return (TextPart(text=needed_text(block, "text", what)),)
@@ -111,9 +111,8 @@ def _content(block: object, what: str) -> tuple[ContentPart, ...]:
             return (_image(block, what),)
         case "document":
             return _document(block, what)
-        case kind:
-            known = kind if isinstance(kind, str) else "untyped"
-            return (OpaquePart(kind=known, data=json_text(block, what, canonical=True)),)
+        case _:
+            return (opaque_part(block, what),)
 
 
 def _image(block: Mapping[str, object], what: str) -> ImagePart:
@@ -140,10 +139,7 @@ def _document(block: Mapping[str, object], what: str) -> tuple[ContentPart, ...]
 
 
 def _source(block: Mapping[str, object], what: str) -> Mapping[str, object]:
-    source = block.get("source")
-    if isinstance(source, dict):
-        return source
-    raise Malformed(f"the source of {what} is an object, not {json_kind(source)}")
+    return needed_object(block.get("source"), f"the source of {what}")
 
 
 def _call(block: Mapping[str, object], what: str) -> ToolCallPart:

@@ -21,7 +21,7 @@ from contextctl.messages import (
     ToolResultPart,
 )
 from contextctl.transcripts.any_part import content_from_any, opaque, parts_from_any, tool_call, tool_result
-from contextctl.transcripts.chat_messages import json_kind
+from contextctl.transcripts.chat_messages import json_kind, unknown_role
 from contextctl.transcripts.nested_json import (
     decoded,
     first_present,
@@ -118,7 +118,7 @@ def _opened(value: Values) -> list[object]:
     system = first_present(
         {**config, **value}, "system", "instructions", "systemInstruction", "system_instruction"
     )
-    head = [_as_system(system)] if system and any(key in value for key in _REQUEST_LISTS) else []
+    head = [system_message(system)] if system and any(key in value for key in _REQUEST_LISTS) else []
     for key in _REQUEST_LISTS:
         if value.get(key) is not None:
             return [*head, *inner_values(value[key])]
@@ -144,7 +144,8 @@ def _opened(value: Values) -> list[object]:
 _REQUEST_LISTS = ("messages", "contents", "input", "prompt", "prompts")
 
 
-def _as_system(system: object) -> object:
+def system_message(system: object) -> object:
+    """A system prompt that stands beside the messages, as a message."""
     system = decoded(system)
     if isinstance(system, dict) and "parts" in system:
         return {**system, "role": "system"}
@@ -270,7 +271,7 @@ def _settle_roles(found: InnerMessages, called: Sequence[Message]) -> None:
             continue
         call = next((call for call in waiting if call.name == message.role), None)
         if call is None:
-            found.findings.append(_unknown_role(message))
+            found.findings.append(unknown_role(message))
             continue
         waiting.remove(call)
         result = ToolResultPart(call_id=call.id, name=call.name, content=_texts(message))
@@ -281,13 +282,3 @@ def _settle_roles(found: InnerMessages, called: Sequence[Message]) -> None:
 
 def _texts(message: Message) -> tuple[TextPart, ...]:
     return tuple(part for part in message.content if isinstance(part, TextPart))
-
-
-def _unknown_role(message: Message) -> Finding:
-    role = message.role if len(message.role) <= 100 else f"{message.role[:99]}…"
-    return finding(
-        "CTX015",
-        f"unknown role '{role}'; the message was kept as it is",
-        location=message.location,
-        hint=f"the roles are {', '.join(sorted(KNOWN_ROLES))}",
-    )

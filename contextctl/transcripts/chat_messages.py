@@ -64,17 +64,18 @@ def read_message(
         return MessageReading(None, (wrong,))
     if message.role in roles:
         return MessageReading(message, record=value)
-    unknown = finding(
+    return MessageReading(message, (unknown_role(message, roles),), value)
+
+
+def unknown_role(message: Message, roles: frozenset[str] = KNOWN_ROLES) -> Finding:
+    """What is said of a message whose role is none of these."""
+    role = message.role if len(message.role) <= 100 else f"{message.role[:99]}…"
+    return finding(
         "CTX015",
-        f"unknown role '{_shortened(message.role)}'; the message was kept as it is",
-        location=location,
+        f"unknown role '{role}'; the message was kept as it is",
+        location=message.location,
         hint=f"the roles are {', '.join(sorted(roles))}",
     )
-    return MessageReading(message, (unknown,), value)
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= 100 else f"{name[:99]}…"
 
 
 def json_kind(value: object) -> str:
@@ -108,8 +109,7 @@ def json_text(value: object, what: str, *, canonical: bool = False) -> str:
 
 
 def _message(value: object, location: Location) -> Message:
-    if not isinstance(value, dict):
-        raise Malformed(f"a message is an object, not {json_kind(value)}")
+    value = needed_object(value, "a message")
     if "role" not in value:
         raise Malformed("a message has no 'role'")
     role = optional_text(value, "role", "a message's role")
@@ -156,10 +156,8 @@ def content_parts(content: object, what: str) -> tuple[ContentPart, ...]:
 def _part(part: object, what: str) -> ContentPart:
     if isinstance(part, str):
         return TextPart(text=part)
-    if not isinstance(part, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(part)}")
-    kind = part.get("type")
-    match kind:
+    part = needed_object(part, what)
+    match part.get("type"):
         case "text":
             return TextPart(text=needed_text(part, "text", what))
         case "refusal":
@@ -175,8 +173,22 @@ def _part(part: object, what: str) -> ContentPart:
                 name=name if isinstance(name, str) else None, data=json_text(part, what, canonical=True)
             )
         case _:
-            known = kind if isinstance(kind, str) else "untyped"
-            return OpaquePart(kind=known, data=json_text(part, what, canonical=True))
+            return opaque_part(part, what)
+
+
+def needed_object(value: object, what: str) -> dict[str, object]:
+    """The object that a value is. Raises :class:`Malformed` where it is none."""
+    if isinstance(value, dict):
+        return value
+    raise Malformed(f"{what} is an object, not {json_kind(value)}")
+
+
+def opaque_part(part: Mapping[str, object], what: str) -> OpaquePart:
+    """A part of a kind that is kept as it is, known by its type."""
+    kind = part.get("type")
+    return OpaquePart(
+        kind=kind if isinstance(kind, str) else "untyped", data=json_text(part, what, canonical=True)
+    )
 
 
 def needed_text(part: Mapping[str, object], key: str, what: str) -> str:
@@ -191,8 +203,7 @@ def _image(part: Mapping[str, object], what: str) -> ImagePart:
     image = part.get("image_url")
     if isinstance(image, str):
         return ImagePart(url=image)
-    if not isinstance(image, dict):
-        raise Malformed(f"'image_url' in {what} is an object, not {json_kind(image)}")
+    image = needed_object(image, f"'image_url' in {what}")
     detail = image.get("detail")
     return ImagePart(url=needed_text(image, "url", what), detail=detail if isinstance(detail, str) else None)
 
@@ -226,8 +237,7 @@ def _calls(value: Mapping[str, object]) -> tuple[ToolCallPart, ...]:
 
 
 def _call(call: object, what: str) -> ToolCallPart:
-    if not isinstance(call, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(call)}")
+    call = needed_object(call, what)
     identity = optional_text(call, "id", f"the id of {what}")
     custom = call.get("custom")
     if call.get("type") == "custom" and isinstance(custom, dict):
@@ -238,8 +248,7 @@ def _call(call: object, what: str) -> ToolCallPart:
 
 
 def _function(function: object, what: str, identity: str | None, *, legacy: bool = False) -> ToolCallPart:
-    if not isinstance(function, dict):
-        raise Malformed(f"the function of {what} is an object, not {json_kind(function)}")
+    function = needed_object(function, f"the function of {what}")
     arguments = function.get("arguments")
     if isinstance(arguments, dict | list):
         text = json_text(arguments, f"the function of {what}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -125,8 +125,7 @@ def conversation_drafts(record: Record, path: str, read: MessageReader) -> list[
 def _conversation(
     value: Mapping[str, object], record: Record, path: str, read: MessageReader
 ) -> Draft | None:
-    body = value.get("body")
-    request = body if isinstance(body, dict) and "messages" in body else value
+    request = _request(value)
     if "messages" not in request:
         return None
     draft = Draft(record.line)
@@ -138,6 +137,24 @@ def _conversation(
     return draft
 
 
+def _request(value: Mapping[str, object]) -> Mapping[str, object]:
+    body = value.get("body")
+    return body if isinstance(body, dict) and "messages" in body else value
+
+
+def holds_conversation(value: object) -> bool:
+    """True for a record of which :func:`conversation_drafts` makes something."""
+    if isinstance(value, dict):
+        return "messages" in _request(value)
+    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return any("role" in item or "messages" in _request(item) for item in items)
+
+
+def is_loose(value: Mapping[str, object]) -> bool:
+    """True for a message that stands alone: all of them in a file are one conversation."""
+    return "role" in value and "messages" not in value
+
+
 def chat_drafts(records: Sequence[Record], path: str, read: MessageReader) -> list[Draft]:
     """Every conversation of a file: all messages that stand alone are one, every other record its own."""
     drafts: list[Draft] = []
@@ -145,7 +162,7 @@ def chat_drafts(records: Sequence[Record], path: str, read: MessageReader) -> li
     strays: list[Record] = []
     for record in records:
         value = record.value
-        if isinstance(value, dict) and "role" in value and "messages" not in value:
+        if isinstance(value, dict) and is_loose(value):
             if loose is None:
                 loose = Draft(record.line)
                 drafts.append(loose)
@@ -184,6 +201,18 @@ def transcripts_from(
     What is wrong with the file's lines goes to the conversation that starts at or before them. Raises
     :class:`~contextctl.errors.TranscriptError` where no message at all could be read.
     """
+    settle(drafts, records, path)
+    if not any(draft.messages for draft in drafts):
+        raise no_message(drafts, path)
+    names = unique_ids([draft.id for draft in drafts], path)
+    return tuple(
+        transcript_from(draft, name, path, format, lacks=lacks)
+        for draft, name in zip(drafts, names, strict=True)
+    )
+
+
+def settle(drafts: list[Draft], records: Records, path: str) -> None:
+    """Give what is wrong with the file's lines to the draft that starts at or before each of them."""
     for problem in records.findings:
         nearest_draft(drafts, problem.location.line or 1).findings.append(problem)
     if records.skipped:
@@ -191,26 +220,31 @@ def transcripts_from(
     for draft in drafts:
         if not draft.messages and not any(item.is_input_error for item in draft.findings):
             draft.findings.append(_nothing(Location(path, draft.line)))
-    if not any(draft.messages for draft in drafts):
-        found = [item for draft in drafts for item in draft.findings]
-        raise transcript_error(found or [_nothing(Location(path, 1))])
-    names = _unique_ids(drafts, path)
-    return tuple(
-        Transcript(
-            path=path,
-            id=name,
-            format=format,
-            messages=tuple(draft.messages),
-            model=draft.model,
-            settings=draft.settings,
-            lacks=draft.lacks or lacks or _lacks(draft),
-            findings=tuple(sorted(draft.findings, key=_by_place)),
-            skipped=draft.skipped,
-            compactions=tuple(draft.compactions),
-            requests=tuple(draft.requests),
-            records=tuple(draft.records) if len(draft.records) == len(draft.messages) else (),
-        )
-        for draft, name in zip(drafts, names, strict=True)
+
+
+def no_message(drafts: Iterable[Draft], path: str) -> TranscriptError:
+    """The error for a file in which there is no message, or none that could be read."""
+    found = [item for draft in drafts for item in draft.findings]
+    return transcript_error(found or [_nothing(Location(path, 1))])
+
+
+def transcript_from(
+    draft: Draft, name: str, path: str, format: str, *, lacks: tuple[str, ...] = ()
+) -> Transcript:
+    """The finished transcript of a draft to which nothing will be added."""
+    return Transcript(
+        path=path,
+        id=name,
+        format=format,
+        messages=tuple(draft.messages),
+        model=draft.model,
+        settings=draft.settings,
+        lacks=draft.lacks or lacks or _lacks(draft),
+        findings=tuple(sorted(draft.findings, key=_by_place)),
+        skipped=draft.skipped,
+        compactions=tuple(draft.compactions),
+        requests=tuple(draft.requests),
+        records=tuple(draft.records) if len(draft.records) == len(draft.messages) else (),
     )
 
 
@@ -238,12 +272,18 @@ def _lacks(draft: Draft) -> tuple[str, ...]:
     return ("tools",) if called and not draft.settings.tools else ()
 
 
-def _unique_ids(drafts: Sequence[Draft], path: str) -> list[str]:
-    stem = "stdin" if path == "-" else PurePosixPath(path).stem or path
-    alone = len(drafts) == 1
-    wanted = [draft.id or (stem if alone else f"{stem}#{n}") for n, draft in enumerate(drafts, 1)]
+def unique_ids(ids: Sequence[str | None], path: str) -> Iterator[str]:
+    """A name for each conversation of a file: its own id where it has one, each only once.
+
+    One without an id is named after the file, and numbered where it is not alone.
+    """
+    stem = _stem(path)
+    alone = len(ids) == 1
+    if not any(ids):
+        yield from (stem if alone else f"{stem}#{n}" for n in range(1, len(ids) + 1))
+        return
+    wanted = [own or (stem if alone else f"{stem}#{n}") for n, own in enumerate(ids, 1)]
     reserved, counts = set(wanted), dict.fromkeys(wanted, 0)
-    unique: list[str] = []
     for name in wanted:
         counts[name] += 1
         candidate = name
@@ -251,8 +291,15 @@ def _unique_ids(drafts: Sequence[Draft], path: str) -> list[str]:
             candidate = f"{name}#{counts[name]}"
             counts[name] += candidate in reserved
         reserved.add(candidate)
-        unique.append(candidate)
-    return unique
+        yield candidate
+
+
+def _stem(path: str) -> str:
+    """A file's name without its suffix, and without that of its compression."""
+    if path == "-":
+        return "stdin"
+    name = PurePosixPath(path)
+    return PurePosixPath(name.stem if name.suffix in (".gz", ".zst") else name).stem or path
 
 
 def transcript_error(findings: Iterable[Finding]) -> TranscriptError:

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from io import BytesIO
+from operator import or_
 from zipfile import BadZipFile, ZipFile
 
 from contextctl.errors import Location, TranscriptError
 from contextctl.findings import Finding, finding
 from contextctl.transcripts.answers import provider_of_answers
+from contextctl.transcripts.compression import GZIP, ZSTD, unpacked
 from contextctl.transcripts.conversations import transcript_error
-from contextctl.transcripts.records import Records, split_records
+from contextctl.transcripts.field_map import suggested_map, told_keys
+from contextctl.transcripts.records import Record, Records, split_records
+from contextctl.transcripts.request_signs import BATCH_KEYS, Signs, is_response_item, objects_in, signs_of
 
 SNIFFED_RECORDS = 60
 """How many of a file's first records tell what it is; a session's signature may come late."""
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
-_OWN_KEYS = frozenset({"section", "pinned", "contextctl"})
-_CHAT_ROLES = ("system", "developer", "tool", "function")
 _CODEX_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _RESPONSES_BESIDE = ("model", "instructions", "previous_response_id", "conversation", "prompt")
-_RESPONSES_ITEMS = (
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "compaction",
-)
-_RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _LANGCHAIN_TYPES = ("human", "ai", "system", "developer", "tool", "function", "chat", "AIMessageChunk")
 _MEDIA_LISTS = ("images", "videos", "audios")
-_BATCH_KEYS = ("body", "params", "request")
-_ANTHROPIC_BLOCKS = (
-    "tool_use",
-    "tool_result",
-    "thinking",
-    "redacted_thinking",
-    "server_tool_use",
-    "compaction",
-)
-_ANTHROPIC_SOURCES = ("image", "document")
 _OBSERVATION_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN")
 _TRACE_KEYS = frozenset({"sessionId", "session_id", "bookmarked", "projectId", "project_id"})
 _OTLP_KEYS = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x1f\x8b", "gzip-compressed", "decompress it first, with gzip -d"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed", "decompress it first, with zstd -d"),
+    (GZIP, "gzip-compressed twice", "decompress it first, with gzip -d"),
+    (ZSTD, "zstd-compressed twice", "decompress it first, with zstd -d"),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
     (b"BZh", "bzip2-compressed", "decompress it first, with bzip2 -d"),
     (b"\xfd7zXZ\x00", "xz-compressed", "decompress it first, with xz -d"),
@@ -59,48 +42,21 @@ _PACKED: tuple[tuple[bytes, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Sniff:
-    """What a signature may look at: leading bytes, the one document if it is one, the first records."""
+    """What a signature may look at: the first records' objects, and the signs in all of the records."""
 
-    head: bytes
-    records: Records
+    objects: Sequence[dict[str, object]]
+    signs: Signs
 
-    @property
-    def document(self) -> object | None:
-        """The only JSON value of the file, or None where it holds several."""
-        return self.records.records[0].value if len(self.records.records) == 1 else None
-
-    @property
-    def first(self) -> list[object]:
-        """The values of the first records."""
-        return [record.value for record in self.records.records[:SNIFFED_RECORDS]]
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Sniff:
+        """What these records show."""
+        values = [record.value for record in records]
+        return cls(list(objects_in(values[:SNIFFED_RECORDS])), reduce(or_, map(signs_of, values), Signs.NONE))
 
     @property
-    def objects(self) -> list[dict[str, object]]:
-        """The first records that are objects, and those inside a first list."""
-        return list(_objects(self.first))
-
-    def requests(self) -> Iterator[dict[str, object]]:
-        """Every object of the file that holds a list of messages."""
-        for value in _objects(record.value for record in self.records.records):
-            for request in (value, *_objects(value.get(key) for key in _BATCH_KEYS)):
-                if isinstance(request.get("messages"), list):
-                    yield request
-
-    def messages(self) -> Iterator[dict[str, object]]:
-        """Every object of the file that stands where a chat message may stand."""
-        for request in self.requests():
-            listed = request["messages"]
-            yield from _objects(listed if isinstance(listed, list) else ())
-        yield from (
-            value for value in _objects(record.value for record in self.records.records) if "role" in value
-        )
-
-
-def _objects(values: Iterable[object]) -> Iterator[dict[str, object]]:
-    for value in values:
-        for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, dict):
-                yield item
+    def format(self) -> str | None:
+        """The name of the first format whose signature matches."""
+        return next((name for name, matches in FORMATS if matches(self)), None)
 
 
 def _any_has(sniff: Sniff, *keys: str) -> bool:
@@ -110,7 +66,7 @@ def _any_has(sniff: Sniff, *keys: str) -> bool:
 def _is_own(sniff: Sniff) -> bool:
     if any("contextctl" in value for value in sniff.objects):
         return True
-    return any(not _OWN_KEYS.isdisjoint(message) for message in sniff.messages())
+    return Signs.OWN in sniff.signs
 
 
 def _is_tau_bench(sniff: Sniff) -> bool:
@@ -118,25 +74,12 @@ def _is_tau_bench(sniff: Sniff) -> bool:
 
 
 def _is_chat(sniff: Sniff) -> bool:
-    return any(isinstance(value.get("role"), str) for value in sniff.objects) or any(
-        True for _ in sniff.requests()
-    )
+    return any(isinstance(value.get("role"), str) for value in sniff.objects) or Signs.REQUEST in sniff.signs
 
 
 def _is_anthropic(sniff: Sniff) -> bool:
     """Signs of one provider's shape against the other's; a plain exchange goes by the model's name."""
-    if any(_has_chat_signs(message) for message in sniff.messages()):
-        return False
-    requests = list(sniff.requests())
-    tools = [tool for request in requests for tool in _objects([request.get("tools")])]
-    if any("function" in tool for tool in tools):
-        return False
-    if any("input_schema" in tool for tool in tools) or any("system" in request for request in requests):
-        return True
-    if any(_has_anthropic_blocks(message) for message in sniff.messages()):
-        return True
-    models = [value.get("model") for value in (*requests, *sniff.messages())]
-    return any(isinstance(model, str) and model.startswith("claude") for model in models)
+    return Signs.ANTHROPIC in sniff.signs and Signs.CHAT not in sniff.signs
 
 
 def _is_gemini_cli(sniff: Sniff) -> bool:
@@ -144,7 +87,7 @@ def _is_gemini_cli(sniff: Sniff) -> bool:
 
 
 def _is_gemini(sniff: Sniff) -> bool:
-    requests = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    requests = objects_in(value.get(key) for value in sniff.objects for key in BATCH_KEYS)
     return any("contents" in value for value in (*sniff.objects, *requests)) or _any_has(
         sniff, "role", "parts"
     )
@@ -152,33 +95,13 @@ def _is_gemini(sniff: Sniff) -> bool:
 
 def _is_responses(sniff: Sniff) -> bool:
     """A request with ``input``, or items that stand alone."""
-    inner = _objects(value.get(key) for value in sniff.objects for key in _BATCH_KEYS)
+    inner = objects_in(value.get(key) for value in sniff.objects for key in BATCH_KEYS)
     for value in (*sniff.objects, *inner):
         if "input" in value and "messages" not in value and any(key in value for key in _RESPONSES_BESIDE):
             return True
-        if value.get("type") in _RESPONSES_ITEMS or ("role" in value and _has_responses_parts(value)):
-            return True
-        if value.get("type") == "reasoning" and "summary" in value:
+        if is_response_item(value):
             return True
     return False
-
-
-def _has_responses_parts(message: dict[str, object]) -> bool:
-    return any(part.get("type") in _RESPONSES_PARTS for part in _objects([message.get("content")]))
-
-
-def _has_chat_signs(message: dict[str, object]) -> bool:
-    if message.get("role") in _CHAT_ROLES or "tool_calls" in message or "function_call" in message:
-        return True
-    return any(part.get("type") == "image_url" for part in _objects([message.get("content")]))
-
-
-def _has_anthropic_blocks(message: dict[str, object]) -> bool:
-    return any(
-        part.get("type") in _ANTHROPIC_BLOCKS
-        or (part.get("type") in _ANTHROPIC_SOURCES and isinstance(part.get("source"), dict))
-        for part in _objects([message.get("content")])
-    )
 
 
 def _is_codex(sniff: Sniff) -> bool:
@@ -191,7 +114,7 @@ def _is_codex(sniff: Sniff) -> bool:
 def _paged(sniff: Sniff) -> list[dict[str, object]]:
     """The first records that are objects, and those inside a page of results."""
     pages = [value[key] for value in sniff.objects for key in ("data", "traces", "runs") if key in value]
-    return [*sniff.objects, *_objects(pages)]
+    return [*sniff.objects, *objects_in(pages)]
 
 
 def _is_langfuse(sniff: Sniff) -> bool:
@@ -209,14 +132,14 @@ def _is_langfuse(sniff: Sniff) -> bool:
 
 
 def _is_google_adk(sniff: Sniff) -> bool:
-    return any("author" in event for value in sniff.objects for event in _objects([value.get("events")]))
+    return any("author" in event for value in sniff.objects for event in objects_in([value.get("events")]))
 
 
 def _is_qwen_code(sniff: Sniff) -> bool:
     """The tree of another agent's sessions, with the contents of another provider."""
     records = [value for value in sniff.objects if "parentUuid" in value]
     return any("systemPayload" in value for value in records) or any(
-        "parts" in message for message in _objects(value.get("message") for value in records)
+        "parts" in message for message in objects_in(value.get("message") for value in records)
     )
 
 
@@ -279,7 +202,7 @@ def _is_langchain(sniff: Sniff) -> bool:
         for value in sniff.objects
         for holder in (value, value.get("kwargs"), value.get("values"))
         if isinstance(holder, dict)
-        for item in _objects([value, holder.get("messages")])
+        for item in objects_in([value, holder.get("messages")])
     ]
     return any(map(_is_langchain_message, held))
 
@@ -298,7 +221,7 @@ def _is_langchain_message(value: dict[str, object]) -> bool:
 def _held(sniff: Sniff) -> Iterator[dict[str, object]]:
     """The first objects and those in their lists of messages."""
     for value in sniff.objects:
-        yield from _objects([value, value.get("messages"), value.get("all_messages")])
+        yield from objects_in([value, value.get("messages"), value.get("all_messages")])
 
 
 def _is_pydantic_ai(sniff: Sniff) -> bool:
@@ -316,7 +239,7 @@ def _is_ui_message(value: dict[str, object]) -> bool:
     """A message of the screen; messages of a trace have parts too, and no id."""
     if "role" not in value:
         return False
-    parts, types = value.get("parts"), [part.get("type") for part in _objects([value.get("parts")])]
+    parts, types = value.get("parts"), [part.get("type") for part in objects_in([value.get("parts")])]
     if not isinstance(parts, list) or not all(isinstance(kind, str) for kind in types):
         return isinstance(value.get("toolInvocations"), list)
     return ("id" in value and bool(types)) or any(str(kind).startswith(("tool-", "step-")) for kind in types)
@@ -351,8 +274,28 @@ FORMATS: tuple[tuple[str, Callable[[Sniff], bool]], ...] = (
 no reader stands behind is named, so that it is refused and not misread."""
 
 
+INNER_FORMATS = (
+    "contextctl",
+    "langchain",
+    "pydantic-ai",
+    "vercel-ai",
+    "gemini",
+    "openai-responses",
+    "anthropic",
+    "openai-chat",
+)
+"""The formats that a request inside a wrapper may have."""
+
+
+def detect_requests(records: Records) -> str:
+    """The format of records that are requests, each with its list of messages."""
+    sniff = Sniff.of(records.records)
+    found = (name for name, matches in FORMATS if name in INNER_FORMATS and matches(sniff))
+    return next(found, "openai-chat")
+
+
 def check_bytes(data: bytes, path: str) -> None:
-    """Refuse bytes that are no text of ours: compressed, UTF-16, an archive that is of no format.
+    """Refuse unpacked bytes that are no text of ours: UTF-16, an archive that is of no format.
 
     Raises :class:`~contextctl.errors.TranscriptError`.
     """
@@ -381,15 +324,29 @@ def detect(data: bytes, path: str = "-", *, known: Iterable[str] = ()) -> str:
     Raises :class:`~contextctl.errors.TranscriptError` where no signature matches, or no record can be read;
     the error names the keys that were seen and the ``known`` formats.
     """
+    data, _ = unpacked(data, path)
     check_bytes(data, path)
     packed = archive_format(data)
     if packed is not None:
         return packed
-    return detect_records(data, split_records(data, path), path, known=known)
+    return detect_records(split_records(data, path), path, known=known)
 
 
-def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[str] = ()) -> str:
+def detect_records(records: Records, path: str, *, known: Iterable[str] = ()) -> str:
     """The same from records that were already read."""
+    check_not_empty(records, path)
+    answers = provider_of_answers([record.value for record in records.records])
+    if answers is not None:
+        raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
+    sniff = Sniff.of(records.records)
+    name = sniff.format
+    if name is None:
+        raise _not_understood(sniff, records, path, known)
+    return name
+
+
+def check_not_empty(records: Records, path: str) -> None:
+    """Refuse a file that holds nothing. Raises :class:`~contextctl.errors.TranscriptError`."""
     if not records.records and records.findings:
         raise transcript_error(records.findings)
     if not records.records or all(record.value == [] for record in records.records):
@@ -397,14 +354,6 @@ def detect_records(data: bytes, records: Records, path: str, *, known: Iterable[
         raise transcript_error(
             [finding("CTX013", empty, location=Location(path, 1), hint="record a message")]
         )
-    answers = provider_of_answers([record.value for record in records.records])
-    if answers is not None:
-        raise transcript_error([_only_answers(answers, Location(path, records.records[0].line))])
-    sniff = Sniff(data[:16], records)
-    for name, matches in FORMATS:
-        if matches(sniff):
-            return name
-    raise _not_understood(sniff, path, known)
 
 
 def _only_answers(provider: str, location: Location) -> Finding:
@@ -416,18 +365,17 @@ def _only_answers(provider: str, location: Location) -> Finding:
     )
 
 
-def _not_understood(sniff: Sniff, path: str, known: Iterable[str]) -> TranscriptError:
-    keys = sorted({key for value in sniff.objects for key in value})
-    plain = [key for key in keys if _PLAIN_KEY.fullmatch(key)]
-    told = ", ".join(plain[:12]) + (", ..." if len(plain) > 12 else "")
-    if told:
-        seen = f"its records have the keys {told}"
-    else:
-        seen = "its records have no plain keys" if keys else "it holds no JSON object"
+def _not_understood(sniff: Sniff, records: Records, path: str, known: Iterable[str]) -> TranscriptError:
+    keys = {key for value in sniff.objects for key in value}
+    seen = f"its records have {told_keys(keys)}" if keys else "it holds no JSON object"
+    option = suggested_map(sniff.objects)
+    ways = [f"where its records wrap requests, say where the messages are: {option}"] if option else []
+    names = ", ".join(known)
+    ways += [f"the formats that are read are {names}"] if names else []
     wrong = finding(
         "CTX014",
         f"the format is not understood: {seen}",
-        location=Location(path, sniff.records.records[0].line),
-        hint=f"the formats that are read are {', '.join(known)}" if known else None,
+        location=Location(path, records.records[0].line),
+        hint="; ".join(ways) or None,
     )
-    return transcript_error([wrong, *sniff.records.findings])
+    return transcript_error([wrong, *records.findings])

@@ -26,6 +26,7 @@ from contextctl.transcripts.chat_messages import (
     MessageReading,
     json_kind,
     json_text,
+    needed_object,
     needed_text,
     optional_text,
     read_message,
@@ -50,7 +51,7 @@ _CAPITAL = re.compile(r"[A-Z]")
 def read_gemini(data: bytes, path: str, records: Records | None = None) -> tuple[Transcript, ...]:
     """See :class:`~contextctl.ports.Reader`; every request is a transcript of its own."""
     records = records or split_records(data, path)
-    return transcripts_from(request_drafts(records.records, path, _SHAPE), records, path, NAME)
+    return transcripts_from(request_drafts(records.records, path, SHAPE), records, path, NAME)
 
 
 def content_from_gemini(value: object, location: Location) -> MessageReading:
@@ -87,14 +88,13 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     draft.lacks = missing_parts(draft, system=bool(cached) and not system, history=bool(cached))
 
 
-_SHAPE = RequestShape("contents", lambda value: "parts" in value and "contents" not in value, _fill)
+SHAPE = RequestShape("contents", lambda value: "parts" in value and "contents" not in value, _fill)
 
 
 def _message(value: object, location: Location) -> Message:
     if isinstance(value, str):
         return Message(role="user", content=value, location=location)
-    if not isinstance(value, dict):
-        raise Malformed(f"a content is an object, not {json_kind(value)}")
+    value = needed_object(value, "a content")
     role = optional_text(value, "role", "the role of a content") or "user"
     parts = gemini_parts(value.get("parts"), "a content")
     return Message(role=_ROLES.get(role, role), content=parts, location=location)
@@ -117,8 +117,7 @@ def _part(part: object, what: str) -> Iterator[Part]:
     if isinstance(part, str):
         yield TextPart(text=part)
         return
-    if not isinstance(part, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(part)}")
+    part = needed_object(part, what)
     signature = string(either(part, "thoughtSignature"))
     if part.get("thought") is True and "text" in part:
         yield ThinkingPart(text=needed_text(part, "text", what), signature=signature)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contextctl.errors import Location
@@ -151,11 +150,6 @@ class UnknownKinds:
                 hint=self.hint,
             )
         )
-
-
-def first_text(value: Mapping[str, object], *keys: str) -> str | None:
-    """The text under the first of the keys that has any."""
-    return next((text for key in keys if (text := string(value.get(key)))), None)
 
 
 def text_or_json(value: object) -> str:

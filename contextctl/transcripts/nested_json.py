@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from contextctl.transcripts.records import MAX_DEPTH
+from contextctl.transcripts.records import MAX_DEPTH, is_deeper_than
 
 
 def json_text(value: object) -> str:
@@ -30,26 +30,10 @@ def decoded(value: object) -> object:
             inner: object = json.loads(value)
         except (ValueError, RecursionError):
             return value
-        if _is_too_deep(inner):
+        if is_deeper_than(inner, MAX_DEPTH):
             return value
         value = inner
     return value
-
-
-def _is_too_deep(value: object) -> bool:
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for item in level for inner in _inside(item)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: object) -> Iterator[object]:
-    if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
 
 
 def whole_number(value: object) -> int | None:

@@ -28,7 +28,9 @@ from contextctl.transcripts.chat_messages import (
     Malformed,
     json_kind,
     json_text,
+    needed_object,
     needed_text,
+    opaque_part,
     optional_text,
     read_message,
 )
@@ -62,13 +64,17 @@ def read_openai_responses(data: bytes, path: str, records: Records | None = None
     ``history``.
     """
     records = records or split_records(data, path)
+    return transcripts_from(request_drafts(records.records, path, response_shape()), records, path, NAME)
+
+
+def response_shape() -> RequestShape:
+    """A request for one file, of which each kind of item that is not known is told of once."""
     unknown = UnknownKinds("an item", done="each was kept as an opaque part", hint="its count is an estimate")
 
     def fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], location: Location) -> None:
         _fill(_Conversation(draft, unknown), request, items, location)
 
-    drafts = request_drafts(records.records, path, RequestShape("input", is_response_item, fill))
-    return transcripts_from(drafts, records, path, NAME)
+    return RequestShape("input", is_response_item, fill)
 
 
 def is_response_item(value: Mapping[str, object]) -> bool:
@@ -208,8 +214,7 @@ def message_from_item(value: object, location: Location) -> Message:
     """
     if isinstance(value, str):
         return Message(role="user", content=value, location=location)
-    if not isinstance(value, dict):
-        raise Malformed(f"an item is an object, not {json_kind(value)}")
+    value = needed_object(value, "an item")
     kind = _kind(value)
     if not isinstance(kind, str):
         raise Malformed(f"the type of an item is a string, not {json_kind(kind)}")
@@ -268,13 +273,11 @@ def response_parts(content: object, what: str) -> tuple[ContentPart, ...]:
 def _part(part: object, what: str) -> ContentPart:
     if isinstance(part, str):
         return TextPart(text=part)
-    if not isinstance(part, dict):
-        raise Malformed(f"{what} is an object, not {json_kind(part)}")
+    part = needed_object(part, what)
     kind = part.get("type")
     if isinstance(kind, str) and kind in _PARTS:
         return _PARTS[kind](part, what)
-    known = kind if isinstance(kind, str) else "untyped"
-    return OpaquePart(kind=known, data=json_text(part, what, canonical=True))
+    return opaque_part(part, what)
 
 
 def _image(part: Mapping[str, object], what: str) -> ImagePart:

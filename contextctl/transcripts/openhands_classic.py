@@ -11,7 +11,6 @@ from contextctl.transcripts.json_shapes import (
     chat_call,
     chat_message,
     count,
-    first_text,
     image_url,
     listed,
     mapping,
@@ -20,6 +19,7 @@ from contextctl.transcripts.json_shapes import (
     recorded_time,
     string,
 )
+from contextctl.transcripts.nested_json import first_text
 from contextctl.transcripts.openhands_view import EventView
 
 _SCREEN_ACTIONS = frozenset(

@@ -12,7 +12,7 @@ import math
 import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from contextctl.errors import Location
@@ -97,7 +97,7 @@ class _Decoder:
         except RecursionError:
             return _Failed(_too_deep(), None)
         brackets = text.count("[", start, end) + text.count("{", start, end)
-        if brackets > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
+        if brackets > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
             return _Failed(_too_deep(), None)
         return _Decoded(value, end, self._repeated, self._non_finite)
 
@@ -130,7 +130,8 @@ def _too_deep() -> str:
     return f"arrays and objects are nested more than {MAX_DEPTH} deep"
 
 
-def _is_deeper_than(value: object, limit: int) -> bool:
+def is_deeper_than(value: object, limit: int) -> bool:
+    """True where arrays and objects stand in one another more often than that."""
     level = [value]
     for _ in range(limit + 1):
         level = [
@@ -181,17 +182,47 @@ def split_records(data: bytes, path: str) -> Records:
     reading = _Reading(path)
     data = data.removeprefix(BOM_UTF8)
     lines = data.split(b"\n")
-    if _is_one_document(lines):
+    if is_one_document(lines):
         reading.read_document(data)
     else:
         full = [number for number, line in enumerate(lines, 1) if line.strip(b" \t\r")]
         for number in full:
             reading.read_line(lines[number - 1].removesuffix(b"\r"), number, last=number == full[-1])
-    return Records(tuple(reading.records), tuple(reading.findings), reading.skipped)
+    return reading.taken()
 
 
-def _is_one_document(lines: Sequence[bytes]) -> bool:
-    """True where the first line begins a value that goes on in the next line."""
+def iter_lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank and their numbers, from the bytes of a file in pieces of any size."""
+    parts: list[bytes] = []
+    number = 1
+    for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        parts.append(first)
+        for start in others:
+            yield from _filled(number, b"".join(parts))
+            number, parts = number + 1, [start]
+    yield from _filled(number, b"".join(parts))
+
+
+def _filled(number: int, line: bytes) -> Iterator[tuple[int, bytes]]:
+    line = line.removeprefix(BOM_UTF8) if number == 1 else line
+    if line.strip(b" \t\r"):
+        yield number, line
+
+
+def iter_records(lines: Iterable[tuple[int, bytes]], path: str) -> Iterator[Records]:
+    """What :func:`split_records` finds in JSON Lines, a line at a time."""
+    reading = _Reading(path)
+    ahead = iter(lines)
+    at = next(ahead, None)
+    while at is not None:
+        (number, line), at = at, next(ahead, None)
+        reading.read_line(line.removesuffix(b"\r"), number, last=at is None)
+        yield reading.taken()
+
+
+def is_one_document(lines: Iterable[bytes]) -> bool:
+    """True where the first line that is not blank begins a value that goes on in the next one."""
     filled = (line.strip(b" \t\r") for line in lines)
     filled = (line for line in filled if line)
     first, second = next(filled, b""), next(filled, b"")
@@ -215,6 +246,12 @@ class _Reading:
         self.findings: list[Finding] = []
         self.skipped = 0
         self._decoder = _Decoder()
+
+    def taken(self) -> Records:
+        """What was read since this was asked last."""
+        records = Records(tuple(self.records), tuple(self.findings), self.skipped)
+        self.records, self.findings, self.skipped = [], [], 0
+        return records
 
     def read_line(self, raw: bytes, line: int, *, last: bool) -> None:
         """Take in one line that is not blank: one value, or several glued together."""

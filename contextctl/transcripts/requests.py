@@ -11,12 +11,10 @@ from contextctl.transcripts.chat_messages import json_kind
 from contextctl.transcripts.conversations import Draft, nearest_draft, place
 from contextctl.transcripts.json_shapes import string
 from contextctl.transcripts.records import Record
+from contextctl.transcripts.request_signs import BATCH_KEYS
 
 Item = tuple[object, Location]
 """One value of a request's list, and where it stands."""
-
-_WRAPPERS = ("body", "params", "request")
-"""Keys under which batch files hold the request itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,16 @@ def request_of(value: Mapping[str, object], key: str) -> Mapping[str, object] | 
     """The request in a record that holds one, be it wrapped for a batch or not."""
     if key in value:
         return value
-    inner = (value.get(wrapper) for wrapper in _WRAPPERS)
+    inner = (value.get(wrapper) for wrapper in BATCH_KEYS)
     return next((request for request in inner if isinstance(request, dict) and key in request), None)
+
+
+def holds_request(value: object, shape: RequestShape) -> bool:
+    """True for a record that is a request, or a list of requests or items."""
+    if isinstance(value, dict):
+        return request_of(value, shape.key) is not None
+    items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return any(shape.is_item(item) or request_of(item, shape.key) is not None for item in items)
 
 
 def _record_drafts(record: Record, path: str, shape: RequestShape) -> list[Draft]:

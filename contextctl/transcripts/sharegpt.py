@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from contextctl.errors import Location
 from contextctl.findings import Finding, Severity, finding
@@ -31,8 +31,12 @@ def read_sharegpt(data: bytes, path: str, records: Records | None = None) -> tup
     Placeholders in the text are filled in order from the media that are listed beside the turns.
     """
     records = records or split_records(data, path)
-    drafts = [draft for record in records.records for draft in _drafts(record, path)]
-    return transcripts_from(drafts, records, path, NAME)
+    return transcripts_from(sharegpt_drafts(records.records, path), records, path, NAME)
+
+
+def sharegpt_drafts(records: Sequence[Record], path: str) -> list[Draft]:
+    """The conversations of some records of a file."""
+    return [draft for record in records for draft in _drafts(record, path)]
 
 
 def _drafts(record: Record, path: str) -> list[Draft]:

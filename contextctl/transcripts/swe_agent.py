@@ -9,13 +9,13 @@ from contextctl.transcripts.chat_messages import MessageReading
 from contextctl.transcripts.conversations import Draft, place, transcripts_from
 from contextctl.transcripts.json_shapes import (
     chat_message,
-    first_text,
     listed,
     mapping,
     string,
     superseded,
     with_thinking,
 )
+from contextctl.transcripts.nested_json import first_text
 from contextctl.transcripts.records import Record, Records, split_records
 
 NAME = "swe-agent"

@@ -14,7 +14,6 @@ from contextctl.transcripts.json_shapes import (
     chat_call,
     chat_message,
     data_url,
-    first_text,
     image_url,
     listed,
     mapping,
@@ -24,6 +23,7 @@ from contextctl.transcripts.json_shapes import (
     with_thinking,
 )
 from contextctl.transcripts.message_lists import message_lists
+from contextctl.transcripts.nested_json import first_text
 from contextctl.transcripts.records import Records, split_records
 
 NAME = "vercel-ai"
