@@ -24,7 +24,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.anthropic import read_anthropic
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 PIXELS = "iVBORw0K" * 400
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXELS}}
@@ -291,7 +291,7 @@ def test_a_record_that_is_no_request_is_told_and_the_others_are_read() -> None:
 COMPACTED = {"role": "assistant", "content": [{"type": "compaction", "content": "so far"}]}
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 @given(mutated([{**REQUEST, "messages": [*REQUEST["messages"], COMPACTED]}] * 2))
 def test_a_record_that_is_out_of_shape_is_read_or_refused_and_never_crashes(value: object) -> None:
     check_lines("anthropic", value)

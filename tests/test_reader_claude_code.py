@@ -24,7 +24,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts.claude_code import CLEARED, read_claude_code
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 PIXELS = "iVBORw0K" * 400
 Row = dict[str, Any]
@@ -514,7 +514,7 @@ EVERYTHING = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 @given(mutated(EVERYTHING))
 def test_records_that_are_out_of_shape_are_read_or_refused_and_never_crash(value: object) -> None:
     check_lines("claude-code", value)

@@ -25,7 +25,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.gemini import read_gemini
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 TOOLS = [{"functionDeclarations": [{"name": "tide", "parameters": {"type": "object"}}]}]
 USER = {"role": "user", "parts": [{"text": "When is high water?"}]}
@@ -234,7 +234,7 @@ def test_a_malformed_content_is_told_with_its_place_and_the_others_are_read(cont
     assert (len(transcript.messages), transcript.skipped) == (2, 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 @given(mutated([REQUEST, snake(REQUEST)], REQUEST["contents"]))
 def test_a_record_that_is_out_of_shape_is_read_or_refused_and_never_crashes(value: object) -> None:
     check_lines("gemini", value)

@@ -21,7 +21,7 @@ from contextctl.messages import (
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.gemini_cli import read_gemini_cli
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 HEAD = {"sessionId": "s-1", "projectHash": "00", "startTime": "t0", "lastUpdated": "t0"}
 TOKENS = {"input": 900, "output": 20, "cached": 300, "thoughts": 7, "tool": 0, "total": 927}
@@ -271,7 +271,7 @@ def test_a_malformed_record_is_told_with_its_place_and_the_others_are_read(recor
         assert [(item.code, item.location.record) for item in older.findings] == [("CTX011", "1:2")]
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 @given(
     mutated(
         [HEAD, USER, CALLING, SAID, {"$rewindTo": "g2"}, {"$set": {"messages": [USER, CALLING]}}, NEXT],

@@ -12,7 +12,7 @@ from contextctl.errors import TranscriptError
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 
 def event(number: int, author: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -160,6 +160,6 @@ COMPACTION = {
         [session(ASK, event(5, "user", actions={"rewind_before_invocation_id": "i1"}))],
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("google-adk", value)

@@ -17,7 +17,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
 from contextctl.transcripts.inspect import read_inspect
-from tests.mutations import check_reading, mutated
+from tests.mutations import EXAMPLES, check_reading, mutated
 
 HASH = "0123456789abcdef0123456789abcdef"
 TOOL = {"name": "bash", "description": "runs", "parameters": {"type": "object"}}
@@ -321,14 +321,14 @@ FULL = sample(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(FULL), mutated({"eval": {}, "samples": [FULL]})))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_inspect, json.dumps(document).encode())
     check_reading(read_inspect, archive({"samples/a.json": document}))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.integers(4, 400), st.binary(min_size=1, max_size=8))
 def test_whatever_the_bytes_of_an_archive_a_reading_ends_in_transcripts_or_a_refusal(
     at: int, with_: bytes

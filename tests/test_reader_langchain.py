@@ -13,7 +13,7 @@ from contextctl.messages import ImagePart, TextPart, ThinkingPart, ToolCallPart,
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.langchain import read_langchain
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 USE = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "é"}}
 OPENAI = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -204,7 +204,7 @@ REMOVAL = {"type": "remove", "id": "h1"}
 FULL = [in_data(*FIELDS[0]), dumped(*FIELDS[1]), flat(*FIELDS[2]), in_data(*FIELDS[3]), REMOVAL]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(FULL), mutated({"messages": FULL}), mutated([{"messages": FULL}])))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_langchain, json.dumps(document).encode())

@@ -11,7 +11,7 @@ from contextctl.errors import TranscriptError
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 SYSTEM = {"role": "system", "content": "be brief"}
 ASK = {"role": "user", "content": "how deep is the lake?"}
@@ -232,6 +232,6 @@ def test_an_export_without_a_message_is_refused() -> None:
 
 
 @given(mutated(EXPORT, [*CALLS, RUN], {"data": [{**CALLS[0], "traceId": "t"}]}))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("langfuse", value)

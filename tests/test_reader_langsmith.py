@@ -12,7 +12,7 @@ from contextctl.errors import TranscriptError
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 
 def constructed(kind: str, **fields: object) -> dict[str, Any]:
@@ -194,6 +194,6 @@ def test_runs_without_a_model_call_are_refused() -> None:
 
 
 @given(mutated([FIRST, SECOND, ROOT], {"runs": [FIRST]}, {**ROOT, "child_runs": [FIRST]}))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("langsmith", value)

@@ -13,7 +13,7 @@ from contextctl.messages import TextPart
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 ASK = {"role": "user", "content": [{"type": "text", "text": "how deep?"}]}
 CALL = {"id": "c1", "type": "function", "function": {"name": "depth", "arguments": "{}"}}
@@ -106,6 +106,6 @@ def test_a_log_without_a_message_is_refused() -> None:
 
 
 @given(mutated(NATIVE, PROMPTED, [NATIVE, PROMPTED]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("litellm", value)

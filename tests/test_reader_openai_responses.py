@@ -26,7 +26,7 @@ from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
 from contextctl.transcripts.openai_responses import read_openai_responses
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 TIDE = {"type": "function", "name": "tide", "parameters": {"type": "object"}, "strict": True}
 WIND = {"type": "function", "name": "wind", "parameters": {"type": "object"}}
@@ -326,7 +326,7 @@ LONGER: dict[str, Any] = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 @given(mutated([LONGER, LONGER], LONGER["input"]))
 def test_a_record_that_is_out_of_shape_is_read_or_refused_and_never_crashes(value: object) -> None:
     check_lines("openai-responses", value)

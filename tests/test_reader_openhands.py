@@ -14,7 +14,7 @@ from contextctl.messages import TextPart, ThinkingPart, ToolCallPart, Usage, par
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.openhands import read_openhands
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
 SYSTEM = {"id": 0, "source": "agent", "action": "system", "args": {"content": "rules", "tools": [TOOL]}}
@@ -386,7 +386,7 @@ SDK = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(CLASSIC), mutated(SDK), mutated({"instance_id": "i", "history": CLASSIC})))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     rows = document if isinstance(document, list) else [document]

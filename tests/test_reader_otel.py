@@ -13,7 +13,7 @@ from contextctl.messages import ImagePart, TextPart
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 SYSTEM = {"role": "system", "parts": [{"type": "text", "content": "be brief"}]}
 ASK = {"role": "user", "parts": [{"type": "text", "content": "how deep?"}]}
@@ -385,6 +385,6 @@ def test_spans_of_a_console_exporter_are_read() -> None:
 @given(
     mutated(export(FIRST, SECOND, RUN), logs(log(1, "gen_ai.user.message", {"content": "a"})), [FIRST, RUN])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("otel", value)

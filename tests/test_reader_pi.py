@@ -13,7 +13,7 @@ from contextctl.messages import ImagePart, TextPart, ThinkingPart, ToolCallPart,
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.pi import read_pi
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 HEADER = {"type": "session", "id": "s-1", "timestamp": "t0", "cwd": "/x", "modelId": "m-0"}
 TREE = {**HEADER, "version": 3}
@@ -185,7 +185,7 @@ BRANCHED = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(LINEAR), mutated(BRANCHED)))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_pi, as_lines(*(document if isinstance(document, list) else [document])))

@@ -14,7 +14,7 @@ from contextctl.messages import ImagePart, TextPart, ThinkingPart, ToolCallPart,
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.pydantic_ai import read_pydantic_ai
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 
 def part(kind: str, content: object = None, **fields: object) -> dict[str, Any]:
@@ -200,7 +200,7 @@ FULL = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(FULL), mutated({"messages": FULL})))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_pydantic_ai, json.dumps(document).encode())

@@ -12,7 +12,7 @@ from contextctl.errors import TranscriptError
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.detection import detect
-from tests.mutations import check_lines, mutated
+from tests.mutations import EXAMPLES, check_lines, mutated
 
 
 def record(uuid: str, parent: str | None, kind: str, **more: Any) -> dict[str, Any]:
@@ -168,6 +168,6 @@ COMPRESSION = record(
 
 
 @given(mutated([*SESSION, COMPRESSION], [*SESSION, record("g", "a", "system", subtype="rewind")]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_no_record_however_mutated_makes_the_reader_raise_anything_else(value: object) -> None:
     check_lines("qwen-code", value)

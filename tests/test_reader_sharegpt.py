@@ -14,7 +14,7 @@ from contextctl.messages import AudioPart, ImagePart, OpaquePart, TextPart, Tool
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.sharegpt import read_sharegpt
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 TOOL = {"name": "look", "parameters": {"type": "object"}}
 
@@ -149,7 +149,7 @@ FULL = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(FULL), mutated([FULL, FULL])))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_sharegpt, json.dumps(document).encode())

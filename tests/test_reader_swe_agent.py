@@ -11,7 +11,7 @@ from contextctl.messages import TextPart, ThinkingPart, part_texts
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.swe_agent import read_swe_agent
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 SYSTEM = {"role": "system", "content": "rules", "agent": "main", "message_type": "system_prompt"}
 TASK = {"role": "user", "content": "fix it", "agent": "main", "message_type": "observation"}
@@ -137,7 +137,7 @@ def test_a_stored_message_that_cannot_be_read_is_reported_by_its_place() -> None
 STEPS = [{"response": "step 1", "messages": HISTORY[:4]}, {"response": "step 2", "query": HISTORY[:4]}]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(mutated(trajectory(HISTORY, STEPS)))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_swe_agent, as_lines(document))

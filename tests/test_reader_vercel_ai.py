@@ -14,7 +14,7 @@ from contextctl.messages import ImagePart, TextPart, ThinkingPart, ToolCallPart,
 from contextctl.recording import Transcript
 from contextctl.transcripts import read_transcripts
 from contextctl.transcripts.vercel_ai import read_vercel_ai
-from tests.mutations import as_lines, check_reading, mutated
+from tests.mutations import EXAMPLES, as_lines, check_reading, mutated
 
 
 def text(value: str) -> dict[str, Any]:
@@ -164,7 +164,7 @@ INVOKED = message("assistant", {"type": "tool-invocation", "toolInvocation": inv
 FULL = [ASK, TWO_STEPS, OLDER, INVOKED]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.one_of(mutated(FULL), mutated({"messages": FULL})))
 def test_whatever_the_json_a_reading_ends_in_transcripts_or_a_refusal(document: Any) -> None:
     check_reading(read_vercel_ai, json.dumps(document).encode())
