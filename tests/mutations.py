@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from contextctl.errors import TranscriptError
 from contextctl.messages import KNOWN_ROLES
 from contextctl.recording import Transcript
 from contextctl.transcripts import READERS
+
+EXAMPLES = int(os.environ.get("CONTEXTCTL_FUZZ_EXAMPLES", "60"))
+"""Recordings that each reader is tried with; 3,000 take about a minute a reader."""
 
 STRANGE: st.SearchStrategy[Any] = st.sampled_from(
     [
