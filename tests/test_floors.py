@@ -30,7 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "trimming",
         "stores",
     ),
-    ("sections", "providers", "loading", "testing", "repair"),
+    ("sections", "providers", "loading", "testing", "converting", "repair"),
     ("preparation", "compaction"),
     ("prompt", "remembering", "outlook", "judgement", "tally", "replay", "lint"),
     ("assembler", "rows", "sent"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+from contextctl.errors import Location
 from contextctl.messages import (
     AudioPart,
     FilePart,
@@ -18,11 +20,15 @@ from contextctl.messages import (
     ToolResultPart,
 )
 
+MessageFromJson = Callable[[object, Location], Message | None]
+"""Reads a message back."""
+
 
 def message_to_json(message: Message) -> dict[str, Any]:
     """What :func:`~contextctl.transcripts.contextctl_jsonl.own_message_from_json` reads as this message.
 
-    A message of several tool results has no such shape: the first is written, and its text joined.
+    A message of several tool results has no such shape: the first is written, and its text joined; see
+    :func:`lossless_json` for one that is read as the same.
     """
     value: dict[str, Any] = {"role": message.role}
     if message.name is not None:
@@ -50,8 +56,32 @@ def message_to_json(message: Message) -> dict[str, Any]:
         "kind": message.kind,
         "stands_for": list(message.stands_for) or None,
         "folded": message.folded.model_dump() if message.folded else None,
+        "usage": message.usage.model_dump(exclude_none=True) if message.usage else None,
+        "time": message.time,
+        "model": message.model,
+        "superseded": message.superseded,
+        "recap": message.recap or None,
     }
     return value | {key: item for key, item in own.items() if item is not None}
+
+
+def lossless_json(message: Message, read: MessageFromJson) -> dict[str, Any]:
+    """The same, with the content part by part where ``read`` would not make the same message of it."""
+    value = message_to_json(message)
+    bare = message.model_copy(update={"location": None})
+    if read(value, Location()) == bare.model_copy(update={"location": Location()}):
+        return value
+    kept = {key: item for key, item in value.items() if key not in _CONTENT_KEYS}
+    if message.name is not None:
+        kept["name"] = message.name
+    parts = [part.model_dump(mode="json", exclude_none=True) for part in message.content]
+    return {**kept, "parts": parts}
+
+
+_CONTENT_KEYS = frozenset(
+    {"content", "tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"}
+)
+"""Keys of a chat message that say what its parts say."""
 
 
 def _calls(calls: tuple[ToolCallPart, ...]) -> dict[str, Any]:

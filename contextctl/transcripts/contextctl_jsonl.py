@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from contextctl.errors import Location
 from contextctl.findings import Finding, finding
-from contextctl.messages import FoldCounts
+from contextctl.messages import FoldCounts, Message
 from contextctl.recording import Transcript
 from contextctl.transcripts.chat_messages import MessageReading, json_kind, message_from_json
 from contextctl.transcripts.conversations import (
@@ -17,6 +17,7 @@ from contextctl.transcripts.conversations import (
     transcript_error,
     transcripts_from,
 )
+from contextctl.transcripts.own_envelope import parts_from, read_own_envelope, usage_from
 from contextctl.transcripts.records import Record, Records, split_records
 
 NAME = "contextctl"
@@ -35,6 +36,11 @@ def read_contextctl(data: bytes, path: str, records: Records | None = None) -> t
     drafts = chat_drafts(rest, path, own_message_from_json)
     if header is not None:
         _apply_header(drafts, header, rest, path)
+    by_line = {draft.line: draft for draft in drafts}
+    for record in rest:
+        value, draft = record.value, by_line.get(record.line)
+        if isinstance(value, dict) and "contextctl" in value and "messages" in value and draft is not None:
+            read_own_envelope(draft, value, place(record, path), _own_message)
     return transcripts_from(drafts, records, path, NAME)
 
 
@@ -54,7 +60,11 @@ def own_message_from_json(value: object, location: Location) -> MessageReading:
         field = convert(value[name])
         if field is None:
             findings.append(_wrong_field(name, expected, value[name], location))
-        elif name != "usage":
+        elif name == "usage":
+            fields[name] = usage_from(field)
+        elif name == "parts":
+            fields["content"] = field
+        else:
             fields[name] = field
     return MessageReading(reading.message.model_copy(update=fields), tuple(findings), value)
 
@@ -69,6 +79,10 @@ def _flag(value: object) -> bool | None:
 
 def _kind(value: object) -> str | None:
     return value if isinstance(value, str) and value in ("note", "summary") else None
+
+
+def _superseded(value: object) -> str | None:
+    return value if isinstance(value, str) and value in ("compaction", "rewind", "fork") else None
 
 
 def _ids(value: object) -> tuple[str, ...] | None:
@@ -98,6 +112,11 @@ _FIELDS: dict[str, tuple[str, Callable[[object], object | None]]] = {
     "stands_for": ("a list of entry ids", _ids),
     "folded": ("an object of the whole numbers entries, messages and tokens", _counts),
     "usage": ("an object", _object),
+    "parts": ("a list of parts, each with its type", parts_from),
+    "time": ("a string that is not empty", _name),
+    "model": ("a string that is not empty", _name),
+    "superseded": ("'compaction', 'rewind' or 'fork'", _superseded),
+    "recap": ("true or false", _flag),
 }
 
 
@@ -158,3 +177,8 @@ def _apply_header(drafts: list[Draft], header: Record, rest: Sequence[Record], p
             owner.report("a header belongs to a file of one message a line", place(header, path))
             return
     read_envelope(owner, value, place(header, path))
+    read_own_envelope(owner, value, place(header, path), _own_message)
+
+
+def _own_message(value: object, location: Location) -> Message | None:
+    return own_message_from_json(value, location).message
