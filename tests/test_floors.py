@@ -14,7 +14,7 @@ ROOT = Path(contextctl.__file__).parent
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "synchronous"),
     ("messages", "findings", "commands"),
-    ("entries", "plan", "recording"),
+    ("entries", "plan", "recording", "images"),
     ("history",),
     ("outcome", "routing", "budget"),
     ("memory", "carried"),

@@ -96,12 +96,13 @@ class OfflineProvider:
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
         """The whole prompt, its entries paired afresh."""
-        if self.additive:
-            entries, _ = group(messages)
-            return Measure.total(
-                [self.measure_overhead(), *(self.measure_entry(entry.messages) for entry in entries)]
-            )
-        return self._framer.prompt(as_sent(messages))
+        joint = getattr(self._framer, "joint", None)
+        if joint is None and not self.additive:
+            return self._framer.prompt(as_sent(messages))
+        entries, _ = group(messages)
+        charges = [self.measure_entry(entry.messages) for entry in entries]
+        shared = [] if joint is None else [joint(messages)]
+        return Measure.total([self.measure_overhead(), *charges, *shared])
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """The best figure for a whole prompt that holds these messages."""

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from math import ceil
 
 from contextctl.entries import group
+from contextctl.images import patches, size_of_data_url, tiles
 from contextctl.messages import (
+    SYSTEM_ROLES,
     AudioPart,
     FilePart,
     ImagePart,
@@ -24,11 +26,15 @@ from contextctl.messages import (
     part_texts,
 )
 from contextctl.ports import Exactness, Measure, Tokenizer
+from contextctl.providers.openai_request import RequestRules
 from contextctl.providers.registry import Framing
 
 MEDIA_TOKENS = 1_500
 """What an audio or file part is charged at least: seconds and pages are not in the message. A one-page
 document was billed with up to 1,100 in the recorded requests."""
+
+PATCHES_OFF = 3
+"""Tokens by which an image of a model of patches was billed higher than its patches, at most."""
 
 BYTES_PER_TOKEN = 3
 """Bytes of an audio or file part for a token, where that is more than the least."""
@@ -37,26 +43,45 @@ BYTES_PER_TOKEN = 3
 class OpenAIFramer:
     """See :class:`~contextctl.providers.framers.Framer`. Additive: entries never share tokens."""
 
-    additive = True
-
     def __init__(self, framing: Framing, tokenizer: Tokenizer, settings: RequestSettings) -> None:
         self._framing = framing
         self._tokenizer = tokenizer
         self._settings = settings
+        self._responses = settings.api == "responses"
+        self._rules = RequestRules(framing, settings, self._text) if framing.tools_rendered else None
         self._overhead = self._measured_overhead()
 
+    @property
+    def additive(self) -> bool:
+        """False where tools or a response format merge with the end of the system prompt."""
+        return self._rules is None or not self._rules.merges
+
     def overhead(self) -> Measure:
-        """The request without messages. Tool definitions and response formats are estimates of their JSON."""
+        """The request without messages; what the rules do not cover is an estimate of its JSON."""
         return self._overhead
 
+    def joint(self, messages: Sequence[Message]) -> Measure:
+        """What the prompt costs more, or less, than the overhead and its entries."""
+        first = next((message for message in messages if message.role in SYSTEM_ROLES), None)
+        if self._rules is None or first is None:
+            return Measure.exact(0)
+        tokens = self._rules.merged("".join(part_texts(first.content)))
+        return Measure(tokens, tokens)
+
     def prompt(self, messages: Sequence[Message]) -> Measure:
-        """The overhead and each of the entries, paired afresh."""
+        """The overhead, each of the entries, paired afresh, and what they share."""
         entries, _ = group(messages)
-        return self._overhead + Measure.total(self.entry(entry.messages) for entry in entries)
+        charges = [self.entry(entry.messages) for entry in entries]
+        return Measure.total([self._overhead, *charges, self.joint(messages)])
 
     def _measured_overhead(self) -> Measure:
         framing, settings = self._framing, self._settings
         measure = Measure.exact(framing.request)
+        if settings.continues:
+            reason = "an earlier response is continued, which is not in the request"
+            measure += Measure(0, 0, Exactness.ESTIMATE, (reason,))
+        if self._rules is not None:
+            return measure + self._rules.alone()
         if settings.tools:
             measure += Measure(framing.tools, framing.tools_upper)
             measure += self._json_estimate(list(settings.tools), "tool definitions are estimated")
@@ -92,11 +117,16 @@ class OpenAIFramer:
     def _plain(self, message: Message) -> Measure:
         framing = self._framing
         measure = Measure.exact(framing.message + (framing.assistant if message.role == "assistant" else 0))
+        if message.role == "assistant" and self._rules is not None:
+            measure += self._rules.answered()
         measure += self._content([p for p in message.content if not isinstance(p, ToolResultPart)])
-        if message.name:
-            extra = 0 if message.name == message.role else framing.participant
-            measure += Measure.exact(extra) + self._text(message.name)
-        return measure
+        return measure + self._participant(message)
+
+    def _participant(self, message: Message) -> Measure:
+        if not message.name:
+            return Measure.exact(0)
+        extra = 0 if message.name == message.role else self._framing.participant
+        return Measure.exact(extra) + self._text(message.name)
 
     def _content(self, parts: Sequence[object]) -> Measure:
         """Texts are joined without a separator and counted once; other parts each by their rule."""
@@ -105,13 +135,8 @@ class OpenAIFramer:
 
     def _medium(self, part: object) -> Measure:
         match part:
-            case ImagePart(detail="low"):
-                low = self._framing.image_low
-                return Measure(low, low, Exactness.ESTIMATE, ("images are estimated",))
             case ImagePart():
-                most = self._framing.image_most
-                reason = "images of unknown size count as the largest"
-                return Measure(most, most, Exactness.ESTIMATE, (reason,))
+                return self._image(part)
             case AudioPart(data=data) | FilePart(data=data):
                 tokens = max(MEDIA_TOKENS, ceil(len(data) * 3 / 4 / BYTES_PER_TOKEN))
                 return Measure(tokens, tokens, Exactness.ESTIMATE, (f"{part.type} parts are estimated",))
@@ -121,11 +146,34 @@ class OpenAIFramer:
                 return Measure(tokens, tokens, Exactness.ESTIMATE, (reason,))
         return Measure.exact(0)
 
+    def _image(self, image: ImagePart) -> Measure:
+        """By tiles exactly, by patches nearly; one of unknown size counts as the largest."""
+        framing = self._framing
+        if image.detail == "low":
+            return Measure(
+                framing.image_low, framing.image_low, Exactness.ESTIMATE, ("images are estimated",)
+            )
+        size = (image.width, image.height) if image.width and image.height else None
+        size = size or (size_of_data_url(image.url) if image.url else None)
+        if size is not None and framing.image_tile:
+            return Measure.exact(framing.image_low + framing.image_tile * tiles(*size))
+        if size is not None and framing.image_patch:
+            tokens = ceil(patches(*size) * framing.image_patch)
+            reason = "images of this model are counted to within a few tokens"
+            return Measure(tokens, tokens + PATCHES_OFF, Exactness.ESTIMATE, (reason,))
+        most = framing.image_most
+        reason = "images of unknown size count as the largest"
+        return Measure(most, most, Exactness.ESTIMATE, (reason,))
+
     def _with_calls(self, message: Message, results: list[ToolResultPart]) -> Measure:
         """A message with its calls and their results, which are taken off the list."""
         calls = message.calls
         answers = [_take(call, results) for call in calls]
-        measure = self._one_call(calls[0], answers[0]) if len(calls) == 1 else self._parallel(calls, answers)
+        if len(calls) == 1 or self._responses:
+            measure = Measure.total(map(self._one_call, calls, answers))
+        else:
+            measure = self._parallel(calls, answers)
+        measure += self._participant(message)
         if None in answers:
             reason = "a call without its result is charged as with an empty one"
             measure += Measure(0, 0, Exactness.ESTIMATE, (reason,))
@@ -135,8 +183,10 @@ class OpenAIFramer:
         return measure
 
     def _one_call(self, call: ToolCallPart, answer: ToolResultPart | None) -> Measure:
-        texts = ["." + call.name, call.name, _compact_arguments(call.arguments)]
-        measure = Measure.exact(self._framing.call) + Measure.total(self._text(text) for text in texts)
+        arguments = call.arguments if self._responses else _compact_arguments(call.arguments)
+        texts = ["." + call.name, call.name, arguments]
+        call_tokens = self._framing.call_responses if self._responses else self._framing.call
+        measure = Measure.exact(call_tokens) + Measure.total(self._text(text) for text in texts)
         return measure + self._content(answer.content if answer else ())
 
     def _parallel(self, calls: Sequence[ToolCallPart], answers: Sequence[ToolResultPart | None]) -> Measure:

@@ -62,7 +62,12 @@ class Framing:
     name, arguments and result; ``parallel_calls``: several at once. ``text_beside_calls``: text in the
     message of the calls. ``tools``, ``tools_upper``: once where tools are defined, best and with a margin.
     ``json_share``, ``json_share_upper``: of the tokens of the JSON text of what is sent as JSON.
-    ``image_low``, ``image_most``: an image of detail low, and the largest.
+    ``image_low``, ``image_most``: an image of detail low, and the largest; ``image_tile``: each tile of one
+    whose size is known, beside ``image_low`` (0 for models of patches); ``image_patch``: each patch.
+    ``reasoning``: a model that reasons. ``tools_rendered``: definitions are counted as they are shown to the
+    model; ``tools_chat``, ``tools_responses``: beside their text, ``tools_described``: where the first has a
+    description; ``tools_behind_system``: they merge with the system prompt's end. ``call_responses``:
+    ``call`` where the Responses interface was used.
     """
 
     name: str
@@ -80,6 +85,15 @@ class Framing:
     json_share_upper: Fraction
     image_low: int
     image_most: int
+    reasoning: bool
+    tools_rendered: bool
+    tools_behind_system: bool
+    tools_chat: int
+    tools_responses: int
+    tools_described: int
+    call_responses: int
+    image_tile: int
+    image_patch: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +145,15 @@ def registry() -> Registry:
     return Registry(data["verified"], models, _framings(data["framings"]))
 
 
+FRACTIONS = frozenset({"json_share", "json_share_upper", "image_patch"})
+"""Numbers of a framing profile that are no whole ones."""
+
+
 def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
     framings: dict[str, Framing] = {}
     for name, row in rows.items():
         own = {("participant" if key == "name" else key): item for key, item in row.items() if key != "like"}
-        own |= {key: Fraction(item) for key, item in own.items() if key.startswith("json_share")}
+        own |= {key: Fraction(item) for key, item in own.items() if key in FRACTIONS}
         if "tools" in own:
             own.setdefault("tools_upper", own["tools"])
         if "like" in row:
