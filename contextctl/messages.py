@@ -56,7 +56,8 @@ class FilePart(_Frozen):
 class ToolCallPart(_Frozen):
     """A call of a tool. ``arguments`` is the text as recorded, usually JSON.
 
-    ``legacy`` marks the older ``function_call`` field, which has no id.
+    ``legacy`` marks the older ``function_call`` field, which has no id; ``stored`` an item of OpenAI's
+    Responses interface that was sent back with its own id and status.
     """
 
     type: Literal["tool-call"] = "tool-call"
@@ -64,6 +65,7 @@ class ToolCallPart(_Frozen):
     name: str
     arguments: str = ""
     legacy: bool = False
+    stored: bool = False
 
 
 class ThinkingPart(_Frozen):

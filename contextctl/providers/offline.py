@@ -91,14 +91,18 @@ class OfflineProvider:
         found = self._charged.get(key)
         if found is None:
             contents = [message.content for message in messages]
-            found = self._charged[key] = (contents, self._framer.entry(as_sent(messages)))
+            found = self._charged[key] = (contents, self._framer.entry(self._sent(messages)))
         return found[1]
+
+    def _sent(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Messages as they are sent back: in the Responses interface each item of an answer stays its own."""
+        return messages if self.settings.api == "responses" else as_sent(messages)
 
     def measure_prompt(self, messages: Sequence[Message]) -> Measure:
         """The whole prompt, its entries paired afresh."""
         joint = getattr(self._framer, "joint", None)
         if joint is None and not self.additive:
-            return self._framer.prompt(as_sent(messages))
+            return self._framer.prompt(self._sent(messages))
         entries, _ = group(messages)
         charges = [self.measure_entry(entry.messages) for entry in entries]
         shared = [] if joint is None else [joint(messages)]

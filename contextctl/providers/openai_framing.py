@@ -21,6 +21,7 @@ from contextctl.messages import (
     OpaquePart,
     RequestSettings,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolResultPart,
     part_texts,
@@ -171,6 +172,8 @@ class OpenAIFramer:
         answers = [_take(call, results) for call in calls]
         if len(calls) == 1 or self._responses:
             measure = Measure.total(map(self._one_call, calls, answers))
+            if self._responses and len(calls) == 1 and calls[0].stored:
+                measure += Measure.exact(self._framing.call_stored)
         else:
             measure = self._parallel(calls, answers)
         measure += self._participant(message)
@@ -178,7 +181,10 @@ class OpenAIFramer:
             reason = "a call without its result is charged as with an empty one"
             measure += Measure(0, 0, Exactness.ESTIMATE, (reason,))
         beside = [part for part in message.content if not isinstance(part, ToolCallPart | ToolResultPart)]
-        if any(text for text in part_texts(beside)) or any(not isinstance(p, TextPart) for p in beside):
+        said = [part for part in beside if not isinstance(part, ThinkingPart)]
+        if self._responses and said:
+            measure += Measure.exact(self._framing.message + self._framing.assistant) + self._content(beside)
+        elif any(part_texts(beside)) or any(not isinstance(part, TextPart) for part in beside):
             measure += Measure.exact(self._framing.text_beside_calls) + self._content(beside)
         return measure
 

@@ -67,7 +67,8 @@ class Framing:
     ``reasoning``: a model that reasons. ``tools_rendered``: definitions are counted as they are shown to the
     model; ``tools_chat``, ``tools_responses``: beside their text, ``tools_described``: where the first has a
     description; ``tools_behind_system``: they merge with the system prompt's end. ``call_responses``:
-    ``call`` where the Responses interface was used.
+    ``call`` where the Responses interface was used, ``call_stored`` more for a single call that was sent back
+    as the item that it was stored as.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Framing:
     tools_responses: int
     tools_described: int
     call_responses: int
+    call_stored: int
     image_tile: int
     image_patch: Fraction
 

@@ -154,7 +154,16 @@ def _fill(
     read_envelope(draft, request, location)
     wanted = mapping(mapping(request.get("text")).get("format"))
     response_format = json_schema_format(wanted) if wanted.get("type") == "json_schema" else None
-    draft.settings = draft.settings.model_copy(update={"response_format": response_format})
+    parallel = request.get("parallel_tool_calls")
+    draft.settings = draft.settings.model_copy(
+        update={
+            "response_format": response_format,
+            "api": "responses",
+            "continues": bool(request.get("previous_response_id") or request.get("conversation")),
+            "thinking": request.get("reasoning"),
+            "parallel_tool_calls": parallel if isinstance(parallel, bool) else None,
+        }
+    )
     instructions = request.get("instructions")
     if instructions not in (None, ""):
         system = {"role": "system", "content": instructions}
@@ -241,7 +250,8 @@ def _model_part(value: Mapping[str, object], kind: str, call_id: str | None) -> 
     if kind.endswith("_call") and call_id is not None:
         is_named = kind in ("function_call", "custom_tool_call")
         name = needed_text(value, "name", "a call") if is_named else kind.removesuffix("_call")
-        return ToolCallPart(id=call_id, name=name, arguments=_arguments(value))
+        stored = isinstance(value.get("id"), str) and isinstance(value.get("status"), str)
+        return ToolCallPart(id=call_id, name=name, arguments=_arguments(value), stored=stored)
     image = value.get("result")
     if kind == "image_generation_call" and isinstance(image, str):
         return ImagePart(url=data_url(f"image/{string(value.get('output_format')) or 'png'}", image))
