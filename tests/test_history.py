@@ -211,8 +211,15 @@ def test_8_each_request_is_counted_with_its_own_tools() -> None:
         assembler="recorded",
         calls="every",
     )
-    assert report.assemblies[2].exactness == "estimate"
-    assert report.assemblies[1].exactness == "exact"
+    without = audit(
+        load_plan("preset:default"), [sent()], offline_provider("gpt-4o"), assembler="recorded", calls="every"
+    )
+    more = [
+        one.tokens_before - other.tokens_before
+        for one, other in zip(report.assemblies, without.assemblies, strict=True)
+    ]
+    assert more[:2] == [0, 0]
+    assert more[2] > 20
 
 
 def test_8_a_request_log_is_what_was_sent_and_another_recording_without_requests_is_refused() -> None:

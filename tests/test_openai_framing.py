@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 
 import pytest
 
@@ -17,8 +19,9 @@ from contextctl.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from contextctl.ports import Exactness
+from contextctl.ports import Exactness, Measure
 from contextctl.providers.offline import offline_provider
+from contextctl.providers.openai_tools import rendered_tools
 from contextctl.tokenizers import tokenizer
 
 GPT_4O = offline_provider("gpt-4o")
@@ -174,13 +177,131 @@ def test_a_part_of_another_kind_is_an_estimate_above_0(part: AudioPart | OpaqueP
     assert measure.reasons
 
 
-def test_tool_definitions_are_an_estimate_with_a_margin_in_the_overhead() -> None:
-    tool = {"type": "function", "function": {"name": "find", "description": "Find a thing by its name."}}
-    provider = GPT_4O.with_settings(RequestSettings(tools=(tool,) * 5))
-    overhead = provider.measure_overhead()
-    assert overhead.tokens > 3 + 20
-    assert overhead.upper_tokens > overhead.tokens
-    assert overhead.reasons == ("tool definitions are estimated",)
+FIND = {
+    "type": "function",
+    "function": {
+        "name": "find",
+        "description": "Find a thing.\n\n  By its name. ",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "title": "Name", "description": "What it is called"},
+                "most": {"type": "integer", "default": 3},
+                "kinds": {"type": "array", "items": {"enum": ["a", "b"]}},
+                "near": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "required": ["name"],
+        },
+    },
+}
+RENDERED = """\
+namespace functions {
+
+// Find a thing.
+//
+// By its name.
+type find = (_: {
+// Name
+//
+// What it is called
+name: string,
+most?: number, // default: 3
+kinds?: "a" | "b"[],
+near?:
+ | string
+ | null,
+}) => any;
+
+} // namespace functions"""
+
+
+def test_tools_are_rendered_as_a_namespace_of_typescript_functions() -> None:
+    assert rendered_tools([FIND]) == RENDERED
+
+
+def test_a_function_without_descriptions_is_on_one_line_and_one_without_parameters_has_none() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": ["string", "null"]}}}
+    plain = {"name": "add", "parameters": schema}
+    assert "type add = (_: { a?: number, b?: string | null }) => any;" in rendered_tools([plain])
+    assert "type now = () => any;" in rendered_tools([{"type": "function", "function": {"name": "now"}}])
+
+
+def test_references_are_resolved_and_one_that_refers_to_itself_ends() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"at": {"$ref": "#/$defs/Place"}},
+        "$defs": {
+            "Place": {
+                "type": "object",
+                "description": "Where",
+                "properties": {"in": {"$ref": "#/$defs/Place"}},
+            }
+        },
+    }
+    assert "// Where\nat?: {" in rendered_tools([{"name": "go", "parameters": schema}])
+
+
+def test_tools_are_exact_and_merge_with_the_end_of_the_system_prompt() -> None:
+    provider = GPT_4O.with_settings(RequestSettings(tools=(FIND,)))
+    head = "# Tools\n\n## functions\n\n" + RENDERED
+    assert provider.measure_overhead() == Measure.exact(3 + t(head) + 3)
+    assert not provider.additive
+    for said in ("Be kind.", "Be kind. ", "Be kind\n"):
+        system = Message(role="system", content=said)
+        prompt = provider.count_tokens([system])
+        assert prompt == 3 + 4 + t(said + "\n\n" + head) - 1
+    assert GPT_4O.additive
+
+
+def test_a_named_tool_choice_and_none_cost_what_they_cost() -> None:
+    def overhead(choice: object) -> int:
+        settings = RequestSettings(tools=(FIND,), tool_choice=choice)
+        return GPT_4O.with_settings(settings).measure_overhead().tokens
+
+    named = {"type": "function", "function": {"name": "find"}}
+    assert overhead("auto") == overhead("required") == overhead(None)
+    assert overhead("none") == overhead("auto") + 1
+    assert overhead(named) == overhead("auto") + 7 + t("find")
+
+
+def test_a_response_format_costs_its_schema_its_name_and_more_for_each_plain_answer() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 3}}, "required": ["a"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
+    provider = GPT_4O.with_settings(RequestSettings(response_format=wanted))
+    text = '# Response Formats\n\n## reply\n\n{"type":"object","properties":{"a":{"type":"string"}}}'
+    assert provider.measure_overhead() == Measure.exact(3 + t(text) + 4 + 2 + t("reply"))
+    answer = Message(role="assistant", content="yes")
+    assert provider.measure_entry([answer]).tokens == 4 + t("yes") + 2 + t("reply")
+
+
+def test_a_hosted_tool_makes_the_count_an_estimate_that_says_so() -> None:
+    provider = GPT_4O.with_settings(RequestSettings(tools=({"type": "web_search"},)))
+    (reason,) = provider.measure_overhead().reasons
+    assert "hosted tools" in reason
+
+
+def test_the_responses_interface_counts_each_call_and_takes_arguments_as_they_are() -> None:
+    provider = GPT_4O.with_settings(RequestSettings(api="responses"))
+    arguments = '{"a": 1}'
+    part = ToolCallPart(id="c", name="find", arguments=arguments)
+    answer = Message(role="tool", content=(ToolResultPart(call_id="c", content=(TextPart(text="ok"),)),))
+    texts = t(".find") + t("find") + t(arguments) + t("ok")
+    sent = [Message(role="assistant", content=(part,)), answer]
+    assert provider.measure_entry(sent) == Measure.exact(11 + texts)
+    stored = part.model_copy(update={"stored": True})
+    sent = [Message(role="assistant", content=(stored,)), answer]
+    assert provider.measure_entry(sent) == Measure.exact(11 + 3 + texts)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "found"),
+    [(1, 1, 1), (640, 480, 2), (1024, 1024, 4), (3008, 2000, 6), (2048, 256, 4), (100, 4000, 4)],
+)
+def test_a_picture_of_known_size_is_cut_into_tiles(width: int, height: int, found: int) -> None:
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height)
+    url = "data:image/png;base64," + base64.b64encode(head).decode()
+    message = Message(role="user", content=(ImagePart(url=url),))
+    assert GPT_4O.measure_entry([message]) == Measure.exact(4 + 85 + 170 * found)
 
 
 def test_a_prompt_is_its_overhead_and_its_entries() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import repeat
 from math import ceil
 
 from contextctl.entries import group
@@ -159,7 +160,7 @@ class OpenAIFramer:
         if size is not None and framing.image_tile:
             return Measure.exact(framing.image_low + framing.image_tile * tiles(*size))
         if size is not None and framing.image_patch:
-            tokens = ceil(patches(*size) * framing.image_patch)
+            tokens = ceil(patches(*size) * framing.image_patch) + framing.image_more
             reason = "images of this model are counted to within a few tokens"
             return Measure(tokens, tokens + PATCHES_OFF, Exactness.ESTIMATE, (reason,))
         most = framing.image_most
@@ -171,9 +172,8 @@ class OpenAIFramer:
         calls = message.calls
         answers = [_take(call, results) for call in calls]
         if len(calls) == 1 or self._responses:
-            measure = Measure.total(map(self._one_call, calls, answers))
-            if self._responses and len(calls) == 1 and calls[0].stored:
-                measure += Measure.exact(self._framing.call_stored)
+            measure = Measure.total(map(self._one_call, calls, answers, repeat(len(calls))))
+            measure += Measure.exact(self._framing.calls_responses if len(calls) > 1 else 0)
         else:
             measure = self._parallel(calls, answers)
         measure += self._participant(message)
@@ -188,12 +188,20 @@ class OpenAIFramer:
             measure += Measure.exact(self._framing.text_beside_calls) + self._content(beside)
         return measure
 
-    def _one_call(self, call: ToolCallPart, answer: ToolResultPart | None) -> Measure:
+    def _one_call(self, call: ToolCallPart, answer: ToolResultPart | None, among: int) -> Measure:
+        """A call of ``among`` that an answer makes, with its result."""
         arguments = call.arguments if self._responses else _compact_arguments(call.arguments)
         texts = ["." + call.name, call.name, arguments]
-        call_tokens = self._framing.call_responses if self._responses else self._framing.call
-        measure = Measure.exact(call_tokens) + Measure.total(self._text(text) for text in texts)
+        measure = Measure.exact(self._call_tokens(call, among)) + Measure.total(map(self._text, texts))
         return measure + self._content(answer.content if answer else ())
+
+    def _call_tokens(self, call: ToolCallPart, among: int) -> int:
+        framing = self._framing
+        if not self._responses:
+            return framing.call
+        if among == 1:
+            return framing.call_responses + (framing.call_stored if call.stored else 0)
+        return framing.calls_responses_each
 
     def _parallel(self, calls: Sequence[ToolCallPart], answers: Sequence[ToolResultPart | None]) -> Measure:
         """Several calls are one call of ``multi_tool_use.parallel`` with one list of results."""

@@ -64,6 +64,12 @@ def _lines(text: str) -> list[str]:
     return [f"// {line}" if line else "//" for line in stripped]
 
 
+def _limits_of(variant: Schema) -> list[str]:
+    """What is said behind a variant of a union: limits of a number, the format of a text."""
+    keys = (*_LIMITS, *(("format",) if variant.get("type") == "string" else ()))
+    return [f"{key}: {json.dumps(variant[key])}" for key in keys if key in variant]
+
+
 class _Writer:
     """Writes the types of one function; ``$ref`` is looked up in its own schema."""
 
@@ -120,14 +126,21 @@ class _Writer:
         if any(schema.get(key) for key in ("title", "description")) or "default" in schema:
             return True
         for variant in self._variants(schema):
-            if any(key in variant for key in (*_LIMITS, "format")) or self._is_told(variant, depth + 1):
+            if _limits_of(variant) or self._is_told(variant, depth + 1):
                 return True
         inner = [*(schema.get("properties") or {}).values(), schema.get("items")]
         return any(self._is_told(item, depth + 1) for item in inner if isinstance(item, Mapping))
 
     def _variants(self, schema: Schema) -> list[Schema]:
+        """The variants of a union; a list of types is one where numbers in it have limits."""
         found = schema.get("anyOf") or schema.get("oneOf")
-        return [self._resolved(item) for item in found] if isinstance(found, list) else []
+        if isinstance(found, list):
+            return [self._resolved(item) for item in found]
+        kinds = schema.get("type")
+        limits = {key: schema[key] for key in _LIMITS if key in schema}
+        if not isinstance(kinds, list) or not limits:
+            return []
+        return [{"type": kind} | (limits if kind in ("integer", "number") else {}) for kind in kinds]
 
     def write_type(self, schema: Schema, depth: int, *, many: bool) -> str:
         """The type of a schema; ``many`` where the object around it is on several lines."""
@@ -156,7 +169,7 @@ class _Writer:
             return " | ".join(self.write_type(variant, depth + 1, many=False) for variant in variants)
         lines = []
         for variant in variants:
-            told = [f"{key}: {json.dumps(variant[key])}" for key in (*_LIMITS, "format") if key in variant]
+            told = _limits_of(variant)
             suffix = f" // {', '.join(told)}" if told else ""
             lines.append(f"\n | {self.write_type(variant, depth + 1, many=True)}{suffix}")
         return "".join(lines)

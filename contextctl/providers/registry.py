@@ -63,12 +63,14 @@ class Framing:
     message of the calls. ``tools``, ``tools_upper``: once where tools are defined, best and with a margin.
     ``json_share``, ``json_share_upper``: of the tokens of the JSON text of what is sent as JSON.
     ``image_low``, ``image_most``: an image of detail low, and the largest; ``image_tile``: each tile of one
-    whose size is known, beside ``image_low`` (0 for models of patches); ``image_patch``: each patch.
+    whose size is known, beside ``image_low`` (0 for models of patches); ``image_patch``: each patch,
+    ``image_more`` beside them.
     ``reasoning``: a model that reasons. ``tools_rendered``: definitions are counted as they are shown to the
     model; ``tools_chat``, ``tools_responses``: beside their text, ``tools_described``: where the first has a
     description; ``tools_behind_system``: they merge with the system prompt's end. ``call_responses``:
     ``call`` where the Responses interface was used, ``call_stored`` more for a single call that was sent back
-    as the item that it was stored as.
+    as the item that it was stored as; ``calls_responses`` once where there are several, and
+    ``calls_responses_each`` for each of them.
     """
 
     name: str
@@ -94,8 +96,11 @@ class Framing:
     tools_described: int
     call_responses: int
     call_stored: int
+    calls_responses: int
+    calls_responses_each: int
     image_tile: int
     image_patch: Fraction
+    image_more: int
 
 
 @dataclass(frozen=True, slots=True)

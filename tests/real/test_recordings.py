@@ -67,7 +67,7 @@ def test_every_message_has_one_fate_and_no_prompt_is_over_its_budget_by_a_recoun
         has_image = any(part.type == "image" for message in result.messages for part in message.content)
         if not has_image:
             again = recount(result.messages, encoding)
-            assert again == result.tokens - (overhead.tokens - 3)
+            assert again == result.tokens - (overhead.tokens - 3) - result.joint_tokens
             assert again <= window
         assert result.tokens_upper <= window
         calls = [call.id for message in result.messages for call in message.calls]
@@ -80,7 +80,7 @@ def test_every_message_has_one_fate_and_no_prompt_is_over_its_budget_by_a_recoun
     assert made >= (1 if strategy == "refuse" else 10) if window == 2_000 else made >= 40
 
 
-def test_recordings_with_tool_definitions_are_labelled_estimates_and_those_that_lack_them_floors(
+def test_recordings_with_tool_definitions_are_exact_and_those_that_lack_them_floors(
     recordings: tuple[Transcript, ...],
 ) -> None:
     report = audit(load_plan("preset:default"), recordings, offline_provider("gpt-4o"))
@@ -89,8 +89,8 @@ def test_recordings_with_tool_definitions_are_labelled_estimates_and_those_that_
         if "tools" in read.lacks:
             assert row.exactness == "floor"
         elif read.settings.tools:
-            assert row.exactness == "estimate"
-            assert "tool definitions are estimated" in row.reasons
+            has_image = any(part.type == "image" for message in read.messages for part in message.content)
+            assert row.exactness == ("estimate" if has_image else "exact")
     assert offline_provider("gpt-4o", settings=RequestSettings()).measure_overhead().tokens == 3
 
 

@@ -81,8 +81,9 @@ def shape_of(row: dict[str, Any]) -> str:
 
 
 def is_countable(row: dict[str, Any]) -> bool:
-    """Whether the reported tokens can follow from the request: nothing sealed, hosted or continued in it, no
-    second recording that says otherwise, a model that it names, every picture of known size."""
+    """Whether the reported tokens can follow from the request: nothing sealed (reasoning that no call follows
+    is free), hosted or continued in it, no second recording that says otherwise, a model that it names, every
+    picture of known size."""
     model = row["model_returned"] or row["model_requested"]
     return (
         row["endpoint"] in ("chat", "responses")
@@ -90,7 +91,7 @@ def is_countable(row: dict[str, Any]) -> bool:
         and not is_hidden(row)
         and bool(model)
         and not model.startswith(NAMES_OF_OTHERS)
-        and not any(held.startswith(UNCOUNTABLE) for held in row["shape"])
+        and not any(held.startswith(UNCOUNTABLE) for held in row["shape"] if held != "item:reasoning")
         and all(size is not None for size in picture_sizes(row["request"]))
     )
 
