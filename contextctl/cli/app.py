@@ -11,6 +11,7 @@ from contextctl.cli.audit import audit_command
 from contextctl.cli.check import check_command
 from contextctl.cli.convert import convert_command
 from contextctl.cli.exits import INTERNAL, INTERRUPTED, PIPE, USAGE, code_of, told, told_of_bug
+from contextctl.cli.formats import formats_command
 from contextctl.cli.models import models_command
 from contextctl.cli.presets import presets_command
 from contextctl.cli.schema import schema_command
@@ -47,6 +48,7 @@ def _global(
 app.command("audit")(audit_command)
 app.command("check")(check_command)
 app.command("convert")(convert_command)
+app.command("formats")(formats_command)
 app.command("models")(models_command)
 app.command("presets")(presets_command)
 app.command("schema")(schema_command)
