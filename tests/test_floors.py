@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "stores",
     ),
     ("sections", "providers", "loading", "testing", "converting", "repair"),
-    ("preparation", "compaction"),
+    ("preparation", "compaction", "blanking"),
     ("prompt", "remembering", "outlook", "judgement", "tally", "replay", "lint"),
     ("assembler", "rows", "sent"),
     ("calls", "application"),

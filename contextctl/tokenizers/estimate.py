@@ -19,6 +19,11 @@ class EstimatingTokenizer:
         self._base = base
         self._factor = factor
 
+    @property
+    def base(self) -> Tokenizer:
+        """What it counts with before it scales; texts that this counts alike are estimated alike."""
+        return self._base
+
     def measure(self, text: str) -> Measure:
         """The estimate for a text; 0 only for the empty text."""
         base = self._base.measure(text)
