@@ -50,7 +50,11 @@ class Lint:
         prompt = provider_findings(
             self.profile, assembled.messages, where="prompt", calls=ends, recorded=history
         )
-        return [item for item in newly_broken(self.known, prompt) if item.code not in PAIR_RULES]
+        return [
+            replace(item, message=f"in the prompt, {item.message}")
+            for item in newly_broken(self.known, prompt)
+            if item.code not in PAIR_RULES
+        ]
 
 
 NO_LINT = Lint(None)
