@@ -42,6 +42,7 @@ from contextctl.transcripts.records import Record, Records, split_records
 NAME = "codex"
 
 _NO_CONTEXT = frozenset({"world_state", "inter_agent_communication_metadata"})
+_NO_ITEMS = ("ghost_snapshot",)
 _MACHINE_WRITTEN = (
     "<environment_context>",
     "<user_instructions>",
@@ -148,7 +149,7 @@ class _Rollout:
 
     def _item(self, payload: dict[str, object], value: dict[str, object], at: Location) -> None:
         kind = payload.get("type")
-        if kind == "ghost_snapshot":
+        if kind in _NO_ITEMS:
             return
         if kind in TOOL_LISTS:
             add_tools(self._draft, [tool for tool in listed(payload.get("tools")) if isinstance(tool, dict)])
@@ -244,7 +245,8 @@ class _Rollout:
         if isinstance(history, list):
             is_readable = not any(mapping(item).get("type") in COMPACTIONS for item in history)
             for index, item in enumerate(history, 1):
-                self._recap(item, value, Location(at.path, at.line, index=index))
+                if mapping(item).get("type") not in _NO_ITEMS:
+                    self._recap(item, value, Location(at.path, at.line, index=index))
         elif text := string(payload.get("message")):
             self._recap({"role": "user", "content": text}, value, at)
         self._draft.compactions.append(
