@@ -348,7 +348,7 @@ def test_json_without_an_object_is_not_understood(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "word"),
     [
-        (gzip.compress(gzip.compress(b"{}", mtime=0)), "gzip"),
+        pytest.param(gzip.compress(gzip.compress(b"{}")), "gzip", id="gzip"),
         (b"PK\x03\x04\x00", "zip"),
         ('{"role": "user"}'.encode("utf-16"), "UTF-16"),
     ],
