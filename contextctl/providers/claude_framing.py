@@ -8,7 +8,8 @@ vocabularies reaches from a line feed into what follows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, sqrt
+from math import ceil
+from typing import Any
 
 from contextctl.messages import (
     AudioPart,
@@ -21,18 +22,29 @@ from contextctl.messages import (
 )
 from contextctl.ports import Exactness, Measure, Tokenizer
 from contextctl.providers.claude_text import BLANK, definition_line, schema_text
-from contextctl.providers.claude_turns import FIRST_USER, Turn, leading_system, said, turns_of
+from contextctl.providers.claude_turns import CUT, FIRST_USER, Turn, leading_system, said, turns_of
 from contextctl.providers.profiles import ClaudeFraming
 
 PATCH = 28
 """Pixels of a picture's patch, each way."""
 
-IMAGE, IMAGE_ALONE, IMAGE_IN_RESULT, TEXT_BESIDE = 3, 2, 8, 7
-"""Beside a picture's patches: always, in a message that holds nothing else, in a result (11 in all), and for
-each text beside it there."""
+IMAGE, IMAGE_IN_RESULT, TEXT_BESIDE = 3, 11, 6
+"""Beside a picture's patches: always, in a result, and for each text beside it there."""
+
+FOUND_AMONG_OTHERS = 2
+"""Beside the definition of a deferred tool that one of several results names."""
 
 MEDIA_TOKENS = 3_000
 """What a document or a recording is charged at least: its pages are not in the message."""
+
+OWN_TOOLS = frozenset({"custom", "function", None})
+"""Types of tools that the request defines; of any other the provider has the definition."""
+
+SEARCH = "tool_search_tool_"
+"""What the types of the tools begin with that find deferred tools."""
+
+HOSTED_TOKENS = 2_500
+"""What a tool of the provider's own is charged, as its definition is not in the request."""
 
 DROPPED = "x-anthropic-billing-header:"
 """What a block of the system prompt begins with that the server takes out."""
@@ -53,6 +65,7 @@ class ClaudeFramer:
         self._choice, self._forced, self._single = _choice(settings.tool_choice)
         self._thinks = isinstance(settings.thinking, dict) and settings.thinking.get("type") == "enabled"
         self._tools = tuple(tool for tool in settings.tools or () if not tool.get("defer_loading"))
+        self._hosted = tuple(tool for tool in self._tools if tool.get("type", "custom") not in OWN_TOOLS)
         self._definitions = self._measured_definitions()
         self._overhead = self.prompt(())
 
@@ -87,7 +100,7 @@ class ClaudeFramer:
         return turns_of(messages, marked=framing.marked, thoughts_kept=framing.thoughts_kept)
 
     def _text(self, text: str) -> Measure:
-        return self._tokenizer.measure(text) if text else Measure.exact(0)
+        return Measure.total(self._tokenizer.measure(piece) for piece in text.split(CUT) if piece)
 
     def _head(self, system: str) -> Measure:
         """The system prompt and the blank line after it, thinking and the answer's format."""
@@ -110,8 +123,10 @@ class ClaudeFramer:
         framing = self._framing
         if not self._tools:
             return Measure.exact(0)
-        lines = "\n".join(definition_line(tool, escaped=not framing.late) for tool in self._tools)
+        own = [tool for tool in self._tools if tool not in self._hosted]
+        lines = "\n".join(definition_line(tool, escaped=not framing.late) for tool in own)
         measure = self._text(lines) + Measure.exact(1 if framing.late else 0)
+        measure += Measure.total(self._hosted_tool(tool) for tool in self._hosted)
         match self._choice:
             case "any":
                 return measure + Measure.exact(framing.tools_any)
@@ -121,6 +136,12 @@ class ClaudeFramer:
         deferred = len(self._tools) < len(self._settings.tools or ())
         fixed = framing.tools_deferred if deferred else framing.tools
         return measure + Measure.exact(fixed + (framing.single_auto if self._single else 0))
+
+    def _hosted_tool(self, tool: dict[str, Any]) -> Measure:
+        if str(tool.get("type")).startswith(SEARCH):
+            return Measure.exact(self._framing.search)
+        reason = "tools of the provider's own are estimated"
+        return Measure(HOSTED_TOKENS, HOSTED_TOKENS, Exactness.ESTIMATE, (reason,))
 
     def _turns(self, turns: Sequence[Turn], *, closed: bool) -> Measure:
         """The turns, each with the blank line after it; the last without one where it is not ``closed`` and is
@@ -132,20 +153,28 @@ class ClaudeFramer:
         framing = self._framing
         answer = turn.role == "assistant"
         charged = framing.assistant if answer else framing.human
+        end = BLANK if followed else ""
         if self._estimated:
             measure = self._text(turn.text) + Measure.exact(charged)
+        elif framing.marked:
+            measure = self._text(turn.text.removeprefix(" ") + end) + Measure.exact(1)
         else:
-            end = BLANK if followed else ""
-            if framing.marked:
-                measure = self._text(turn.text + end) + Measure.exact(1)
-            else:
-                tag = "Assistant:" if answer else "Human:"
-                space = "" if turn.text.startswith("\n") or not turn.text else " "
-                measure = self._text(tag + space + turn.text + end)
-        measure += Measure.exact(sum(framing.call + with_text for with_text in turn.wraps))
+            measure = self._text(("Assistant:" if answer else "Human:") + turn.text + end)
+        measure += Measure.total(self._text(piece) for piece in turn.pieces)
+        measure += Measure.exact(framing.call * turn.wrapped + turn.introduced)
         measure += Measure.total(self._text(text) + Measure.exact(framing.thought) for text in turn.thoughts)
-        measure += Measure.exact(IMAGE_ALONE * turn.alone + TEXT_BESIDE * turn.beside)
+        measure += Measure.exact(TEXT_BESIDE * turn.beside)
+        measure += Measure.total(self._found(name, several) for name, several in turn.found)
         return measure + Measure.total(self._medium(part, in_result) for part, in_result in turn.media)
+
+    def _found(self, name: str, several: bool) -> Measure:
+        """A deferred tool that a result makes known: its definition."""
+        framing = self._framing
+        fixed = Measure.exact(FOUND_AMONG_OTHERS if several else framing.found)
+        tools = (tool for tool in self._settings.tools or () if tool.get("name") == name)
+        return fixed + Measure.total(
+            self._text(definition_line(tool, escaped=not framing.late)) for tool in tools
+        )
 
     def _end(self, turns: Sequence[Turn]) -> Measure:
         """What makes the model answer."""

@@ -18,7 +18,11 @@ from contextctl.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from contextctl.providers.claude_text import BLANK, calls_block, invocation, results_block
+from contextctl.providers.claude_text import BLANK, calls_block, invocation, parsed, results_block
+
+CUT = "\udbff"
+"""Stands in a turn's text for a picture, which texts before and after it share no token across: half of a
+surrogate pair, so that no whole character is taken for it."""
 
 FIRST_USER = 9
 """Tokens of the user turn that is put before an assistant's first message."""
@@ -28,24 +32,27 @@ FIRST_USER = 9
 class Turn:
     """One turn: its text, what has no text, and how it ends.
 
-    ``thoughts`` are texts of thinking blocks, ``media`` parts with the result they stand in (None: the message),
-    ``wraps`` the calls with or without text in front.
+    ``pieces`` are texts that are tokenised apart, ``wrapped`` how many calls there are and ``introduced`` how
+    many of them behind a text, both where turns are marked. ``media`` are parts that are no text, each with
+    whether it stands in a result. ``beside`` counts the texts beside a picture in a result. ``found`` are the
+    deferred tools that results name, each with whether other results stand beside it.
     """
 
     role: str
     text: str = ""
     ends_in_results: bool = False
     calls: list[ToolCallPart] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     media: list[tuple[Part, bool]] = field(default_factory=list)
-    alone: int = 0
+    wrapped: int = 0
+    introduced: int = 0
     beside: int = 0
-    wraps: list[bool] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
+    found: list[tuple[str, bool]] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """More text, after a blank line where there is some already."""
-        self.text += (BLANK if self.text else "") + text
+        """More of what is said: behind the role's words, or after a blank line."""
+        self.text += (BLANK if self.text or self.pieces else " ") + text
 
 
 def leading_system(messages: Sequence[Message]) -> int:
@@ -71,10 +78,15 @@ def turns_of(messages: Iterable[Message], *, marked: bool, thoughts_kept: bool) 
     return turns
 
 
+def _assistant(turns: list[Turn]) -> Turn:
+    """The assistant's turn at the end, a new one where there is none."""
+    if not turns or turns[-1].role != "assistant":
+        turns.append(Turn("assistant"))
+    return turns[-1]
+
+
 def _answer(turns: list[Turn], message: Message, *, marked: bool, thoughts: bool) -> None:
-    turn = turns[-1] if turns and turns[-1].role == "assistant" else Turn("assistant")
-    if not turns or turns[-1] is not turn:
-        turns.append(turn)
+    turn = _assistant(turns)
     text = said(message.content)
     if text:
         turn.add(text)
@@ -87,8 +99,9 @@ def _answer(turns: list[Turn], message: Message, *, marked: bool, thoughts: bool
         turn.calls = list(message.calls)
         turn.ends_in_results = False
         if marked:
-            turn.wraps += [bool(text)] * len(turn.calls)
-            turn.add("\n".join(invocation(call) for call in turn.calls))
+            turn.wrapped += len(turn.calls)
+            turn.introduced += 1 if text else 0
+            turn.pieces += [invocation(call) for call in turn.calls]
         else:
             turn.text += BLANK + calls_block(turn.calls)
     _media(turn, message.content)
@@ -97,21 +110,22 @@ def _answer(turns: list[Turn], message: Message, *, marked: bool, thoughts: bool
 def _results(turns: list[Turn], message: Message, *, marked: bool) -> None:
     if not message.results:
         return
-    turn = turns[-1] if turns and turns[-1].role == "assistant" else Turn("assistant")
-    if not turns or turns[-1] is not turn:
-        turns.append(turn)
+    turn = _assistant(turns)
     names = {call.id: call.name for call in turn.calls}
     named = [
         (result.name or names.get(result.call_id) or "", said(result.content)) for result in message.results
     ]
-    turn.text += BLANK + ("".join(text for _, text in named) if marked else results_block(named))
+    if marked:
+        turn.pieces += [text for _, text in named]
+    else:
+        turn.text += BLANK + results_block(named)
     turn.ends_in_results = True
     for result in message.results:
-        pictures = [part for part in result.content if isinstance(part, ImagePart)]
-        if pictures:
+        turn.found += [(name, len(named) > 1) for name in references(result.content)]
+        if any(isinstance(part, ImagePart) for part in result.content):
             turn.beside += sum(isinstance(part, TextPart) for part in result.content)
-        turn.media += [(part, True) for part in result.content if not isinstance(part, TextPart | RefusalPart)]
-        turn.tools += [part.data for part in result.content if isinstance(part, OpaquePart)]
+        media = (part for part in result.content if not isinstance(part, TextPart | RefusalPart))
+        turn.media += [(part, True) for part in media if not references([part])]
 
 
 def _said(turns: list[Turn], message: Message) -> None:
@@ -122,10 +136,15 @@ def _said(turns: list[Turn], message: Message) -> None:
     if turns and turns[-1].role == role:
         turns[-1].text += BLANK + said(parts)
     else:
-        turns.append(Turn(role, said(parts)))
-    if not said(parts):
-        turns[-1].alone += 1
+        text = said(parts)
+        turns.append(Turn(role, text if text.strip(CUT) == "" else " " + text))
     _media(turns[-1], parts)
+
+
+def references(parts: Iterable[Part | ContentPart]) -> list[str]:
+    """The names of deferred tools that a result makes known."""
+    data = [parsed(part.data) for part in parts if isinstance(part, OpaquePart) and part.kind == "tool_reference"]
+    return [str(value.get("tool_name")) for value in data if isinstance(value, dict)]
 
 
 def _media(turn: Turn, parts: Iterable[Part]) -> None:
@@ -134,5 +153,10 @@ def _media(turn: Turn, parts: Iterable[Part]) -> None:
 
 
 def said(parts: Iterable[Part | ContentPart]) -> str:
-    """Texts of a message, with nothing between them."""
-    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+    """Texts of a message, with nothing between them but :data:`CUT` for a picture."""
+    texts = (
+        part.text if isinstance(part, TextPart | RefusalPart) else CUT
+        for part in parts
+        if isinstance(part, TextPart | RefusalPart | ImagePart)
+    )
+    return "".join(texts)

@@ -16,7 +16,8 @@ class ClaudeFraming:
     ``single_auto``, ``single_named``: more where parallel calls are switched off. ``thinking``: where it is
     asked for. ``thoughts_kept``: those of earlier turns stay. ``thought``: one block in a tool loop.
     ``format``: beside the schema of structured output. ``call``: what wraps a call and its result where turns
-    are marked. ``patches``: the most of a picture. ``margin``, ``tools_margin``: what the whole may be too low.
+    are marked. ``search``: the tool that finds deferred tools; ``found``: a
+    deferred tool that a result names, beside its definition. ``patches``: the most of a picture. ``margin``, ``tools_margin``: what the whole may be too low.
     """
 
     name: str
@@ -37,6 +38,8 @@ class ClaudeFraming:
     thought: int
     format: int
     call: int
+    search: int
+    found: int
     patches: int
     margin: int
     tools_margin: int
