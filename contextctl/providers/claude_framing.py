@@ -31,8 +31,8 @@ PATCH = 28
 IMAGE, IMAGE_IN_RESULT, TEXT_BESIDE = 3, 11, 6
 """Beside a picture's patches: always, in a result, and for each text beside it there."""
 
-FOUND_AMONG_OTHERS = 2
-"""Beside the definition of a deferred tool that one of several results names."""
+FOUND_AMONG_OTHERS, ADDED = 3, 41
+"""Beside the definition of a deferred tool: that one of several results names, that a message names."""
 
 MEDIA_TOKENS = 3_000
 """What a document or a recording is charged at least: its pages are not in the message."""
@@ -164,17 +164,18 @@ class ClaudeFramer:
         measure += Measure.exact(framing.call * turn.wrapped + turn.introduced)
         measure += Measure.total(self._text(text) + Measure.exact(framing.thought) for text in turn.thoughts)
         measure += Measure.exact(TEXT_BESIDE * turn.beside)
-        measure += Measure.total(self._found(name, several) for name, several in turn.found)
+        for name, several in turn.found:
+            measure += self._found(name, FOUND_AMONG_OTHERS if several else framing.found)
+        for name in turn.added:
+            measure += self._found(name, ADDED)
         return measure + Measure.total(self._medium(part, in_result) for part, in_result in turn.media)
 
-    def _found(self, name: str, several: bool) -> Measure:
-        """A deferred tool that a result makes known: its definition."""
-        framing = self._framing
-        fixed = Measure.exact(FOUND_AMONG_OTHERS if several else framing.found)
+    def _found(self, name: str, beside: int) -> Measure:
+        """A deferred tool that a result or a message makes known: its definition, and what is beside it."""
+        escaped = not self._framing.late
         tools = (tool for tool in self._settings.tools or () if tool.get("name") == name)
-        return fixed + Measure.total(
-            self._text(definition_line(tool, escaped=not framing.late)) for tool in tools
-        )
+        lines = (self._text(definition_line(tool, escaped=escaped)) for tool in tools)
+        return Measure.exact(beside) + Measure.total(lines)
 
     def _end(self, turns: Sequence[Turn]) -> Measure:
         """What makes the model answer."""
@@ -189,7 +190,7 @@ class ClaudeFramer:
             case ImagePart(width=width, height=height):
                 known = width is not None and height is not None
                 tokens = self._patches(width or 1, height or 1) if known else self._framing.patches
-                tokens += IMAGE + (IMAGE_IN_RESULT if in_result else 0)
+                tokens += IMAGE + self._framing.marked + (IMAGE_IN_RESULT if in_result else 0)
                 if known:
                     return Measure(tokens, tokens, Exactness.RECONSTRUCTED, (FRAMED,))
                 reason = "images of unknown size count as the largest"

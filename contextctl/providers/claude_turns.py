@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from contextctl.messages import (
     SYSTEM_ROLES,
@@ -35,7 +36,8 @@ class Turn:
     ``pieces`` are texts that are tokenised apart, ``wrapped`` how many calls there are and ``introduced`` how
     many of them behind a text, both where turns are marked. ``media`` are parts that are no text, each with
     whether it stands in a result. ``beside`` counts the texts beside a picture in a result. ``found`` are the
-    deferred tools that results name, each with whether other results stand beside it.
+    deferred tools that results name, each with whether other results stand beside it; ``added`` those that a
+    message names.
     """
 
     role: str
@@ -49,6 +51,7 @@ class Turn:
     introduced: int = 0
     beside: int = 0
     found: list[tuple[str, bool]] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
         """More of what is said: behind the role's words, or after a blank line."""
@@ -68,12 +71,15 @@ def turns_of(messages: Iterable[Message], *, marked: bool, thoughts_kept: bool) 
     listed = list(messages)
     last_said = max((place for place, message in enumerate(listed) if message.is_user_turn), default=-1)
     turns: list[Turn] = []
-    for place, message in enumerate(listed):
-        if message.role == "assistant":
-            keep = thoughts_kept or place > last_said
-            _answer(turns, message, marked=marked, thoughts=keep)
-        else:
-            _results(turns, message, marked=marked)
+    place = 0
+    for is_answer, run in groupby(listed, key=lambda message: message.role == "assistant"):
+        together = list(run)
+        place += len(together)
+        if is_answer:
+            _answer(turns, together, marked=marked, thoughts=thoughts_kept or place > last_said)
+            continue
+        _results(turns, [result for message in together for result in message.results], marked=marked)
+        for message in together:
             _said(turns, message)
     return turns
 
@@ -85,42 +91,39 @@ def _assistant(turns: list[Turn]) -> Turn:
     return turns[-1]
 
 
-def _answer(turns: list[Turn], message: Message, *, marked: bool, thoughts: bool) -> None:
+def _answer(turns: list[Turn], messages: Sequence[Message], *, marked: bool, thoughts: bool) -> None:
+    """Neighbouring messages of the assistant are one: texts first, then all calls in one block."""
     turn = _assistant(turns)
-    text = said(message.content)
-    if text:
+    parts = [part for message in messages for part in message.content]
+    texts = [text for message in messages if (text := said(message.content))]
+    calls = [part for part in parts if isinstance(part, ToolCallPart)]
+    turn.ends_in_results = turn.ends_in_results and not texts and not calls
+    for text in texts:
         turn.add(text)
-        turn.ends_in_results = False
     if thoughts:
-        turn.thoughts += [
-            part.text for part in message.content if isinstance(part, ThinkingPart) and part.text
-        ]
-    if message.calls:
-        turn.calls = list(message.calls)
-        turn.ends_in_results = False
-        if marked:
-            turn.wrapped += len(turn.calls)
-            turn.introduced += 1 if text else 0
-            turn.pieces += [invocation(call) for call in turn.calls]
-        else:
-            turn.text += BLANK + calls_block(turn.calls)
-    _media(turn, message.content)
+        turn.thoughts += [part.text for part in parts if isinstance(part, ThinkingPart) and part.text]
+    turn.calls = calls
+    if calls and marked:
+        turn.wrapped += len(calls)
+        turn.introduced += 1 if texts else 0
+        turn.pieces += [invocation(call) for call in calls]
+    elif calls:
+        turn.text += BLANK + calls_block(calls)
+    _media(turn, parts)
 
 
-def _results(turns: list[Turn], message: Message, *, marked: bool) -> None:
-    if not message.results:
+def _results(turns: list[Turn], results: Sequence[ToolResultPart], *, marked: bool) -> None:
+    if not results:
         return
     turn = _assistant(turns)
     names = {call.id: call.name for call in turn.calls}
-    named = [
-        (result.name or names.get(result.call_id) or "", said(result.content)) for result in message.results
-    ]
+    named = [(result.name or names.get(result.call_id) or "", said(result.content)) for result in results]
     if marked:
         turn.pieces += [text for _, text in named]
     else:
         turn.text += BLANK + results_block(named)
     turn.ends_in_results = True
-    for result in message.results:
+    for result in results:
         turn.found += [(name, len(named) > 1) for name in references(result.content)]
         if any(isinstance(part, ImagePart) for part in result.content):
             turn.beside += sum(isinstance(part, TextPart) for part in result.content)
@@ -132,24 +135,28 @@ def _said(turns: list[Turn], message: Message) -> None:
     parts = [part for part in message.content if not isinstance(part, ToolResultPart)]
     if message.results and not parts:
         return
+    added = references(parts, "tool_addition")
     role = "system" if message.role in SYSTEM_ROLES else "human"
     if turns and turns[-1].role == role:
         turns[-1].text += BLANK + said(parts)
     else:
         text = said(parts)
         turns.append(Turn(role, text if text.strip(CUT) == "" else " " + text))
+    turns[-1].added += added
     _media(turns[-1], parts)
 
 
-def references(parts: Iterable[Part | ContentPart]) -> list[str]:
-    """The names of deferred tools that a result makes known."""
-    data = [parsed(part.data) for part in parts if isinstance(part, OpaquePart) and part.kind == "tool_reference"]
-    return [str(value.get("tool_name")) for value in data if isinstance(value, dict)]
+def references(parts: Iterable[Part | ContentPart], kind: str = "tool_reference") -> list[str]:
+    """The names of deferred tools that a result, or a message, makes known."""
+    data = [parsed(part.data) for part in parts if isinstance(part, OpaquePart) and part.kind == kind]
+    tools = (value.get("tool", value) for value in data if isinstance(value, dict))
+    return [str(tool.get("tool_name") or tool.get("name")) for tool in tools if isinstance(tool, dict)]
 
 
 def _media(turn: Turn, parts: Iterable[Part]) -> None:
     texts = TextPart | RefusalPart | ThinkingPart | ToolCallPart | ToolResultPart
-    turn.media += [(part, False) for part in parts if not isinstance(part, texts)]
+    media = (part for part in parts if not isinstance(part, texts))
+    turn.media += [(part, False) for part in media if not references([part], "tool_addition")]
 
 
 def said(parts: Iterable[Part | ContentPart]) -> str:
