@@ -77,3 +77,14 @@ def schema_text(response_format: object) -> str | None:
     return json.dumps(schema, indent=2)
 
 
+def tool_choice_of(choice: object) -> tuple[str, str, bool]:
+    """The kind of a tool choice as Anthropic has it, the forced name, whether calls come one at a time."""
+    if isinstance(choice, str):
+        return {"required": "any"}.get(choice, choice), "", False
+    if not isinstance(choice, dict):
+        return "auto", "", False
+    inner = choice.get("function")
+    named = inner if isinstance(inner, dict) else choice
+    kind = str(choice.get("type", "auto"))
+    single = choice.get("disable_parallel_tool_use") is True
+    return {"function": "tool", "required": "any"}.get(kind, kind), str(named.get("name") or ""), single

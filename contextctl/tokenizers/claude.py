@@ -1,7 +1,7 @@
 """Claude's vocabularies as the ``ctok`` package rebuilt them: the only place that imports it.
 
-ctok prices one user message. What is needed here is the price of a text in the middle of a prompt, which takes
-functions that ctok does not promise to keep: hence one pinned version, and :func:`adapter_problem`.
+ctok prices one user message. What is needed here is the price of a text in the middle of a prompt, which
+takes functions that ctok does not promise to keep: hence one pinned version, and :func:`adapter_problem`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClaudeTokenizer:
             except (AttributeError, ImportError, OSError) as error:
                 raise VocabularyError(
                     f"the vocabulary {self.name} cannot be loaded ({type(error).__name__})",
-                    hint=f"install ctok {CTOK_VERSION}: pip install 'contextctl[claude]' (Python 3.12 or newer)",
+                    hint="install it again: pip install 'contextctl[claude]' (Python 3.12 or newer)",
                 ) from None
         return self._loaded
 
