@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from contextctl.messages import Message, RequestSettings
 from contextctl.ports import Measure, Tokenizer
+from contextctl.providers.claude_framing import ClaudeFramer
 from contextctl.providers.openai_framing import OpenAIFramer
-from contextctl.providers.registry import Framing
 
 
 class Framer(Protocol):
@@ -32,5 +32,8 @@ class Framer(Protocol):
         ...
 
 
-FRAMERS: dict[str, Callable[[Framing, Tokenizer, RequestSettings], Framer]] = {"openai": OpenAIFramer}
-"""The ``family`` of a framing profile -> what counts for it."""
+FRAMERS: dict[str, Callable[[Any, Tokenizer, RequestSettings], Framer]] = {
+    "openai": OpenAIFramer,
+    "claude": ClaudeFramer,
+}
+"""The ``family`` of a framing profile -> what counts for it; each takes profiles of its own kind."""

@@ -17,6 +17,7 @@ import yaml
 
 from contextctl.errors import CapabilityError
 from contextctl.plan import ModelOverride
+from contextctl.providers.profiles import ClaudeFraming
 
 VENDOR_PREFIXES = frozenset(
     {
@@ -103,6 +104,13 @@ class Framing:
     image_more: int
 
 
+Profile = Framing | ClaudeFraming
+"""A framing profile of any family."""
+
+_FAMILIES: dict[str, type[Profile]] = {"claude": ClaudeFraming}
+"""Families whose profiles are of another kind than :class:`Framing`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
     """One model of the registry. Tokens; None is unknown, or for the input cap: the window."""
@@ -127,7 +135,7 @@ class Registry:
 
     verified: str
     models: Mapping[str, ModelRecord]
-    framings: Mapping[str, Framing]
+    framings: Mapping[str, Profile]
 
     def warnings(self, record: ModelRecord) -> tuple[tuple[str, str], ...]:
         """(rule code, sentence) pairs about a model: retired by the registry's own date, or moving."""
@@ -156,18 +164,26 @@ FRACTIONS = frozenset({"json_share", "json_share_upper", "image_patch"})
 """Numbers of a framing profile that are no whole ones."""
 
 
-def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Framing]:
-    framings: dict[str, Framing] = {}
+def _framings(rows: Mapping[str, dict[str, Any]]) -> dict[str, Profile]:
+    framings: dict[str, Profile] = {}
     for name, row in rows.items():
-        own = {("participant" if key == "name" else key): item for key, item in row.items() if key != "like"}
-        own |= {key: Fraction(item) for key, item in own.items() if key in FRACTIONS}
-        if "tools" in own:
-            own.setdefault("tools_upper", own["tools"])
-        if "like" in row:
-            framings[name] = replace(framings[row["like"]], name=name, **own)
+        base = framings[row["like"]] if "like" in row else None
+        family = base.family if base else row["family"]
+        own = {key: item for key, item in row.items() if key != "like"}
+        own = _openai_values(own) if family == "openai" else own
+        if base is None:
+            framings[name] = _FAMILIES.get(family, Framing)(name=name, **own)
         else:
-            framings[name] = Framing(name=name, **own)
+            framings[name] = replace(base, name=name, **own)
     return framings
+
+
+def _openai_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    own = {("participant" if key == "name" else key): item for key, item in row.items()}
+    own |= {key: Fraction(item) for key, item in own.items() if key in FRACTIONS}
+    if "tools" in own:
+        own.setdefault("tools_upper", own["tools"])
+    return own
 
 
 def find_model(name: str, overrides: Mapping[str, ModelOverride] | None = None) -> ModelRecord:

@@ -8,6 +8,7 @@ from functools import cache
 
 from contextctl.errors import CapabilityError
 from contextctl.ports import Tokenizer
+from contextctl.tokenizers.claude import ClaudeTokenizer, ctok_installed
 from contextctl.tokenizers.estimate import EstimatingTokenizer
 from contextctl.tokenizers.openai_bpe import VOCABULARIES, OpenAITokenizer
 
@@ -20,10 +21,18 @@ def _estimate(name: str, factor: str, margin: str) -> Callable[[], Tokenizer]:
     return lambda: EstimatingTokenizer(name, tokenizer("o200k_base"), Fraction(factor), Fraction(margin))
 
 
+def _claude(name: str, family: str) -> Callable[[], Tokenizer]:
+    """The rebuilt vocabulary where its package is installed, else the estimate."""
+    return lambda: ClaudeTokenizer(name, family) if ctok_installed() else tokenizer(f"{name}-estimate")
+
+
 TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "o200k_base": _openai("o200k_base"),
     "cl100k_base": _openai("cl100k_base"),
     "o200k-unconfirmed": _estimate("o200k-unconfirmed", "1", "0.05"),
+    "claude-v3": _claude("claude-v3", "v3"),
+    "claude-v4.7": _claude("claude-v4.7", "v4.7"),
+    "claude-v4.8": _claude("claude-v4.8", "v4.8"),
     "claude-v3-estimate": _estimate("claude-v3-estimate", "1.106", "0.234"),
     "claude-v4.7-estimate": _estimate("claude-v4.7-estimate", "1.434", "0.203"),
     "claude-v4.8-estimate": _estimate("claude-v4.8-estimate", "1.458", "0.544"),

@@ -57,7 +57,9 @@ def _fill(draft: Draft, request: Mapping[str, object], items: Sequence[Item], lo
     read_envelope(draft, request, location)
     wanted = mapping(mapping(request.get("output_config")).get("format") or request.get("output_format"))
     response_format = json_schema_format(wanted.get("schema"))
-    draft.settings = draft.settings.model_copy(update={"response_format": response_format})
+    draft.settings = draft.settings.model_copy(
+        update={"response_format": response_format, "thinking": request.get("thinking")}
+    )
     system = request.get("system")
     if system not in (None, "", []):
         draft.add(message_from_anthropic({"role": "system", "content": system}, location))
