@@ -51,7 +51,7 @@ RECORDINGS: dict[str, Facts] = {
     "codex/turn-aborted.jsonl": ("codex", 1, 70, 20, 20, 0, 0, 22859),
     "codex/v0.118-compacted.jsonl": ("codex", 1, 610, 194, 194, 0, 1, 63039),
     "codex/v0.118-forked-subagent-compacted.jsonl": ("codex", 1, 710, 237, 237, 0, 1, 45832),
-    "codex/v0.146-record-shapes.jsonl": ("codex", 1, 181, 6, 6, 0, 6, 16341),
+    "codex/v0.146-record-shapes.jsonl": ("codex", 1, 157, 6, 6, 0, 6, 16341),
     "fine-tuning/drone-training.first-5.jsonl": ("openai-chat", 5, 15, 5, 0, 5, 0, None),
     "fine-tuning/toy-chat.first-4.jsonl": ("openai-chat", 4, 16, 0, 0, 0, 0, None),
     "gemini-cli/jsonl-v0.40-shapes.jsonl": ("gemini-cli", 1, 4, 1, 1, 0, 0, 12069),
