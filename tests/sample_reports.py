@@ -98,6 +98,10 @@ def samples() -> dict[str, AuditReport]:
         "over_target": audit(over_target_plan(), [soft], provider),
         "over_budget": audit(plan(28), [transcript("long", 3)], provider, show_text=True),
         "many": audit(plan(600), [*many, failure], provider),
-        "estimate": audit(plan(5000), [transcript("claude", 3)], offline_provider("claude-sonnet-4-6")),
+        "estimate": audit(
+            plan(5000),
+            [transcript("claude", 3)],
+            offline_provider("claude-sonnet-4-6", tokenizer="claude-v3-estimate"),
+        ),
         "hostile": hostile(),
     }

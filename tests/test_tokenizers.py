@@ -150,7 +150,7 @@ def test_counting_opens_no_socket_and_needs_no_home(tmp_path: Path) -> None:
 def test_every_tokenizer_counts_and_says_how_exact_it_is(name: str) -> None:
     used = tokenizer(name)
     measure = used.measure("Where is the harbour?")
-    assert used.name == name
+    assert used.name in (name, f"{name}-estimate")
     assert measure.tokens >= 4
     assert measure.exactness is used.exactness
     assert (measure.upper_tokens > measure.tokens) is (used.margin > 0)

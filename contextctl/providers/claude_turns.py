@@ -32,10 +32,10 @@ FIRST_USER = 9
 class Chunk:
     """A stretch of one turn that ends in a blank line, or in the prompt's end.
 
-    ``opens`` is true where the turn begins with it. ``pieces`` are texts that are tokenised apart, ``wrapped``
-    how many calls there are, ``introduced`` how many of them behind a text, both where turns are marked.
-    ``thoughts`` are texts of thinking blocks. ``media`` are parts that are no text, each with whether it
-    stands in a result; ``beside`` counts the texts beside a picture in a result. ``found`` are the deferred
+    ``opens`` is true where the turn begins with it. ``pieces`` are texts that are tokenised apart,
+    ``wrapped`` how many calls there are, ``introduced`` how many of them behind a text, both where turns are
+    marked. ``thoughts`` are texts of thinking blocks. ``media`` are parts that are no text, each with whether
+    it stands in a result; ``beside`` counts the texts beside a picture there. ``found`` are the deferred
     tools that results name, each with whether other results stand beside it; ``added`` those that a message
     names.
     """

@@ -13,15 +13,15 @@ class ClaudeFraming:
     once. ``human`` and ``assistant``: a turn with the blank line before it. ``late``: a blank line stands
     before the system prompt, and definitions are not escaped.
 
-    ``tools``, ``tools_any``, ``tools_named``: the preamble by ``tool_choice``; the last has the tokens of the
-    name beside it. ``tools_deferred``: with a deferred tool. ``single_auto``, ``single_named``: more where
-    parallel calls are switched off. ``search``: the tool that finds deferred tools; ``found``: a deferred tool
-    that a result names, beside its definition. ``call``: what wraps a call and its result where turns are
-    marked.
+    ``tools``, ``tools_any``, ``tools_named``: the preamble by ``tool_choice``; the last has the name's tokens
+    beside it. ``tools_deferred``: with a deferred tool. ``single_auto``, ``single_named``: more where
+    parallel calls are switched off. ``search``: the tool that finds deferred tools; ``found``: a deferred
+    tool that a result names, beside its definition. ``call``: what wraps a call and its result where turns
+    are marked.
 
-    ``thinking``: where it is asked for. ``thoughts_kept``: those of earlier turns stay. ``thought``: one block
-    in a tool loop. ``format``: beside the schema of structured output. ``patches``: the most of a picture.
-    ``margin``, ``tools_margin``: what the whole may be too low.
+    ``thinking``: where it is asked for. ``thoughts_kept``: those of earlier turns stay. ``thought``: one
+    block in a tool loop. ``format``: beside the schema of structured output. ``patches``: the most of a
+    picture. ``margin``, ``tools_margin``: what the whole may be too low.
     """
 
     name: str
