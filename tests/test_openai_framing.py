@@ -142,17 +142,6 @@ def test_an_image_of_unknown_size_is_the_largest_of_its_models_own_rule(model: s
     assert offline_provider(model).measure_entry([Message(role="user", content=(image,))]).tokens == 4 + most
 
 
-@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-7", "claude-sonnet-5"])
-def test_claudes_tool_preamble_is_in_the_overhead_with_its_margin(model: str) -> None:
-    provider = offline_provider(model)
-    tool = {"name": "find", "description": "Find a thing.", "input_schema": {"type": "object"}}
-    with_tools = provider.with_settings(RequestSettings(tools=(tool,))).measure_overhead()
-    added = with_tools.tokens - provider.measure_overhead().tokens
-    assert 380 < added < 760
-    assert with_tools.upper_tokens - with_tools.tokens >= 115
-    assert with_tools.exactness is Exactness.ESTIMATE
-
-
 def test_the_oldest_snapshot_charges_5_a_message_and_takes_1_off_for_a_name() -> None:
     message = Message(role="user", name="anna", content="Hello")
     count = tokenizer("cl100k_base").measure
