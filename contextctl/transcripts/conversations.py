@@ -244,8 +244,14 @@ def transcript_from(
         skipped=draft.skipped,
         compactions=tuple(draft.compactions),
         requests=tuple(draft.requests),
-        records=tuple(draft.records) if len(draft.records) == len(draft.messages) else (),
+        records=_whole_records(draft),
     )
+
+
+def _whole_records(draft: Draft) -> tuple[object, ...]:
+    """The record of each message, or nothing where one has none of its own."""
+    whole = len(draft.records) == len(draft.messages) and None not in draft.records
+    return tuple(draft.records) if whole else ()
 
 
 def _share_skipped(drafts: list[Draft], records: Records) -> None:
