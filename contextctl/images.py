@@ -7,8 +7,8 @@ import binascii
 import struct
 from math import ceil
 
-HEAD_BYTES = 65_536
-"""How much of a picture is looked at; a JPEG's size may stand behind its metadata."""
+HEAD_CHARACTERS = 400_000
+"""Characters of base64 that are looked at; a camera's JPEG may begin with a small picture."""
 
 _JPEG_SIZES = frozenset({*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0)})
 """Markers of a JPEG's frame header, which holds its size."""
@@ -21,7 +21,7 @@ def size_of_data_url(url: str) -> tuple[int, int] | None:
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None
     try:
-        start = base64.b64decode(data[: HEAD_BYTES * 4 // 3 // 4 * 4], validate=False)
+        start = base64.b64decode(data[: min(len(data), HEAD_CHARACTERS) // 4 * 4])
     except (binascii.Error, ValueError):
         return None
     return size_of(start)
@@ -62,7 +62,7 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
     at = 2
-    while at + 9 < len(data):
+    while at + 9 <= len(data):
         if data[at] != 0xFF:
             return None
         marker = data[at + 1]

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from contextctl.cli.streams import write_note
 from contextctl.errors import UsageError
 from contextctl.loading.journal_file import open_journal
+from contextctl.loading.own_code import COMMAND_PREFIX
 from contextctl.ports import Summariser, Summary, SummaryRequest
 from contextctl.summarisers.command import CommandSummariser
 from contextctl.summarisers.journal import JournalSummariser
 from contextctl.summarisers.openai_compatible import OpenAICompatibleSummariser
-
-COMMAND_PREFIX = "command:"
-"""What a summariser begins with that is a command."""
 
 LIVE_PREFIX = "live:"
 """What a summariser begins with that is a model behind an OpenAI-compatible endpoint."""

@@ -315,6 +315,7 @@ def archive_format(data: bytes) -> str | None:
         with ZipFile(BytesIO(data)) as archive:
             return "inspect" if "header.json" in archive.namelist() else None
     except (BadZipFile, NotImplementedError, OSError, ValueError):
+        # What zipfile raises for a damaged or unusual archive; it is then refused by name as any other zip.
         return None
 
 

@@ -22,6 +22,8 @@ NAME = "inspect"
 ZIP_START = b"PK\x03\x04"
 _SAMPLE_NAME = re.compile(r"samples/[^/]+\.json")
 _UNREADABLE = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, zlib.error)
+"""What zipfile raises: damage (BadZipFile, EOFError, OSError, ValueError, zlib.error), a compression method
+that Python lacks (NotImplementedError), a password (RuntimeError). Each becomes a finding of its sample."""
 
 
 def read_inspect(data: bytes, path: str, records: Records | None = None) -> tuple[Transcript, ...]:
